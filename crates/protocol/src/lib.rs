@@ -1,0 +1,1 @@
+//! Placeholder replaced with the first real commit of this crate.
