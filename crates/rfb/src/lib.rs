@@ -1,1 +1,10 @@
-//! Placeholder replaced with the first real commit of this crate.
+//! The RFB protocol as Handover needs it, without sockets, clocks or globals.
+//!
+//! Every part is sans-IO: it is given bytes in pieces of any size and answers with messages, bytes to write, or a
+//! typed error. The host moves the bytes. Nothing here panics on what the other side sends, and every buffer that
+//! the other side can fill has a limit.
+#![forbid(unsafe_code)]
+
+pub mod pixel_format;
+
+pub use pixel_format::PixelFormat;
