@@ -5,6 +5,11 @@
 //! the other side can fill has a limit.
 #![forbid(unsafe_code)]
 
+pub mod input;
+pub mod ledger;
 pub mod pixel_format;
+pub mod vncauth;
 
+pub use input::InputMessage;
+pub use ledger::Ledger;
 pub use pixel_format::PixelFormat;
