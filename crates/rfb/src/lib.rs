@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod input;
+pub mod keys;
 pub mod ledger;
 pub mod pixel_format;
 pub mod vncauth;
