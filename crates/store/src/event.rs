@@ -1,0 +1,272 @@
+//! Events: what a caller gives, and the flat row that is stored and sent.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::chain;
+
+/// Largest event that is stored, in bytes of canonical JSON. A little above the largest request, so
+/// that a steer's text always fits into its event.
+pub(crate) const MAX_EVENT_BYTES: usize = (1 << 20) + (64 << 10);
+
+/// Fields that the store sets itself and that [`NewEvent::fields`] cannot override.
+const RESERVED: [&str; 10] = [
+    "seq", "at", "kind", "source", "actor", "uid", "pid", "desktop", "epoch", "agent",
+];
+
+/// Who an event comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Source {
+    /// A person.
+    Human,
+    /// A supervised agent, or a program that gave up the right to act as a person.
+    Agent,
+    /// A program on a supervised desktop.
+    App,
+    /// The host itself.
+    Host,
+}
+
+/// The process behind an event.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Actor {
+    /// User id of the process.
+    pub uid: u32,
+    /// Process id.
+    pub pid: u32,
+    /// The agent it belongs to, when known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// What it came through: the name of the client.
+    pub via: String,
+    /// Why a person is taken for one: `tty`, `logind` or `lineage`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<String>,
+}
+
+/// An event to be stored. Its number, hash and, unless given, its time are set by the store.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewEvent {
+    /// What happened, such as `takeover_start`.
+    pub kind: &'static str,
+    /// Who it comes from.
+    pub source: Source,
+    /// The process behind it; stored as `actor` and also flat as `uid` and `pid`.
+    pub actor: Option<Actor>,
+    /// The desktop it concerns.
+    pub desktop: Option<String>,
+    /// The desktop's epoch when it happened.
+    pub epoch: Option<u64>,
+    /// The agent it concerns.
+    pub agent: Option<String>,
+    /// When it happened, in milliseconds since 1970 UTC; the time of the call when `None`.
+    pub at: Option<u64>,
+    /// The fields of this kind. Names that the store sets itself are ignored here.
+    pub fields: Map<String, Value>,
+}
+
+impl NewEvent {
+    /// An event of `kind` from `source`, with nothing else known.
+    #[must_use]
+    pub fn new(kind: &'static str, source: Source) -> Self {
+        Self {
+            kind,
+            source,
+            actor: None,
+            desktop: None,
+            epoch: None,
+            agent: None,
+            at: None,
+            fields: Map::new(),
+        }
+    }
+
+    /// Sets the process behind the event.
+    #[must_use]
+    pub fn actor(mut self, actor: Actor) -> Self {
+        self.actor = Some(actor);
+        self
+    }
+
+    /// Sets the desktop that the event concerns.
+    #[must_use]
+    pub fn desktop(mut self, desktop: impl Into<String>) -> Self {
+        self.desktop = Some(desktop.into());
+        self
+    }
+
+    /// Sets the desktop's epoch.
+    #[must_use]
+    pub fn epoch(mut self, epoch: u64) -> Self {
+        self.epoch = Some(epoch);
+        self
+    }
+
+    /// Sets the agent that the event concerns.
+    #[must_use]
+    pub fn agent(mut self, agent: impl Into<String>) -> Self {
+        self.agent = Some(agent.into());
+        self
+    }
+
+    /// Sets one field of the kind.
+    #[must_use]
+    pub fn field(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.fields.insert(name.to_owned(), value.into());
+        self
+    }
+
+    /// Sets one field of the kind if there is a value for it.
+    #[must_use]
+    pub fn field_if(self, name: &str, value: Option<impl Into<Value>>) -> Self {
+        match value {
+            Some(value) => self.field(name, value),
+            None => self,
+        }
+    }
+}
+
+/// Where and when an event was stored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Stored {
+    /// Its number, from 1.
+    pub seq: u64,
+    /// When it happened, in milliseconds since 1970 UTC.
+    pub at: u64,
+    /// The head of the chain with it, in hexadecimal.
+    pub hash: String,
+}
+
+/// How an event that must not fail was kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Recorded {
+    /// It is durable.
+    Stored(Stored),
+    /// It is in memory, in order, and will be stored as soon as the disk takes it.
+    Spooled,
+    /// Neither the disk nor the bounded spool took it; the next `gap` event counts it.
+    Lost,
+}
+
+/// A stored event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// Its number, from 1, without holes.
+    pub seq: u64,
+    /// What happened.
+    pub kind: String,
+    /// The agent it concerns.
+    pub agent: Option<String>,
+    /// The whole event, flat, as canonical JSON: what the chain is computed over.
+    pub json: String,
+    /// The head of the chain with it, in hexadecimal.
+    pub hash: String,
+}
+
+impl Event {
+    /// The event's fields; empty if the stored text is no JSON object, which [`crate::verify_dir`] reports.
+    #[must_use]
+    pub fn to_map(&self) -> Map<String, Value> {
+        serde_json::from_str(&self.json).unwrap_or_default()
+    }
+}
+
+/// An event ready to be numbered and chained.
+#[derive(Debug, Clone)]
+pub(crate) struct Prepared {
+    pub(crate) kind: &'static str,
+    pub(crate) agent: Option<String>,
+    pub(crate) at: u64,
+    /// Everything but the number.
+    pub(crate) body: Map<String, Value>,
+    /// Size as canonical JSON without the number, in bytes.
+    pub(crate) bytes: usize,
+}
+
+impl Prepared {
+    /// Flattens an event and stamps it with the time.
+    pub(crate) fn new(event: NewEvent) -> Self {
+        let at = event.at.unwrap_or_else(now_ms);
+        let mut body = event.fields;
+        body.retain(|name, _| !RESERVED.contains(&name.as_str()));
+        body.insert("at".into(), at.into());
+        body.insert("kind".into(), event.kind.into());
+        body.insert("source".into(), source_name(event.source).into());
+        if let Some(actor) = event.actor {
+            body.insert("uid".into(), actor.uid.into());
+            body.insert("pid".into(), actor.pid.into());
+            body.insert("actor".into(), actor_value(actor));
+        }
+        if let Some(desktop) = event.desktop {
+            body.insert("desktop".into(), desktop.into());
+        }
+        if let Some(epoch) = event.epoch {
+            body.insert("epoch".into(), epoch.into());
+        }
+        if let Some(agent) = &event.agent {
+            body.insert("agent".into(), agent.as_str().into());
+        }
+        let bytes = chain::canonical(&body).len();
+        Self {
+            kind: event.kind,
+            agent: event.agent,
+            at,
+            body,
+            bytes,
+        }
+    }
+
+    /// Replaces what is too large with a note of its size, for events that must be kept in any case.
+    pub(crate) fn shortened(mut self) -> Self {
+        if self.bytes > MAX_EVENT_BYTES {
+            let bytes = self.bytes;
+            self.body
+                .retain(|name, _| RESERVED.contains(&name.as_str()));
+            self.body.insert("truncatedBytes".into(), bytes.into());
+            self.bytes = chain::canonical(&self.body).len();
+        }
+        self
+    }
+
+    /// The canonical JSON of the row with number `seq`.
+    pub(crate) fn row(&self, seq: u64) -> String {
+        let mut row = self.body.clone();
+        row.insert("seq".into(), seq.into());
+        chain::canonical(&row)
+    }
+}
+
+fn source_name(source: Source) -> &'static str {
+    match source {
+        Source::Human => "human",
+        Source::Agent => "agent",
+        Source::App => "app",
+        Source::Host => "host",
+    }
+}
+
+fn actor_value(actor: Actor) -> Value {
+    let mut map = Map::new();
+    map.insert("uid".into(), actor.uid.into());
+    map.insert("pid".into(), actor.pid.into());
+    if let Some(agent) = actor.agent {
+        map.insert("agent".into(), agent.into());
+    }
+    map.insert("via".into(), actor.via.into());
+    if let Some(evidence) = actor.evidence {
+        map.insert("evidence".into(), evidence.into());
+    }
+    Value::Object(map)
+}
+
+/// The wall clock in milliseconds since 1970 UTC; 0 if it stands before that.
+pub(crate) fn now_ms() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| {
+            u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+        })
+}

@@ -1,0 +1,133 @@
+//! Live events: every subscriber sees each stored event once and in order, or is told what it missed.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::broadcast;
+
+use crate::event::Event;
+use crate::schema::Tail;
+
+/// What the writer shows to everyone else.
+pub(crate) struct Published {
+    tail: Mutex<Tail>,
+    /// `None` once the store is closed, which ends every subscription.
+    sender: Mutex<Option<broadcast::Sender<Arc<Event>>>>,
+    healthy: AtomicBool,
+}
+
+impl Published {
+    pub(crate) fn new(tail: Tail, capacity: usize) -> Self {
+        Self {
+            tail: Mutex::new(tail),
+            sender: Mutex::new(Some(broadcast::Sender::new(capacity))),
+            healthy: AtomicBool::new(true),
+        }
+    }
+
+    /// Whether the last write succeeded.
+    pub(crate) fn healthy(&self) -> bool {
+        self.healthy.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn set_healthy(&self, healthy: bool) {
+        self.healthy.store(healthy, Ordering::Release);
+    }
+
+    /// Shows events that are durable.
+    pub(crate) fn publish(&self, events: Vec<Event>, tail: Tail) {
+        *self.tail.lock().unwrap_or_else(PoisonError::into_inner) = tail;
+        self.set_healthy(true);
+        if let Some(sender) = &*self.sender() {
+            for event in events {
+                // An error only means that nobody is subscribed.
+                let _ = sender.send(Arc::new(event));
+            }
+        }
+    }
+
+    /// Ends every subscription.
+    pub(crate) fn close(&self) {
+        *self.sender() = None;
+    }
+
+    pub(crate) fn tail(&self) -> Tail {
+        *self.tail.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn subscribe(&self) -> Live {
+        // Subscribed first: an event between the two steps is then seen twice by us, and not missed.
+        let receiver = self
+            .sender()
+            .as_ref()
+            .map_or_else(|| broadcast::channel(1).1, broadcast::Sender::subscribe);
+        let cursor = self.tail().seq;
+        Live {
+            receiver,
+            seen: cursor,
+            held: None,
+        }
+    }
+
+    fn sender(&self) -> MutexGuard<'_, Option<broadcast::Sender<Arc<Event>>>> {
+        self.sender.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What a subscriber receives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LiveItem {
+    /// A stored event.
+    Event(Arc<Event>),
+    /// The subscriber was too slow: these events are only in the record.
+    Gap {
+        /// First number missed.
+        from: u64,
+        /// Last number missed.
+        to: u64,
+    },
+}
+
+/// A subscription to events as they are stored.
+#[derive(Debug)]
+pub struct Live {
+    receiver: broadcast::Receiver<Arc<Event>>,
+    seen: u64,
+    /// The event that revealed a gap, to be given after it.
+    held: Option<Arc<Event>>,
+}
+
+impl Live {
+    /// The number of the last event before this subscription, or of the last one it gave.
+    #[must_use]
+    pub fn cursor(&self) -> u64 {
+        self.seen
+    }
+
+    /// The next event or gap; `None` once the store is closed. Losing the future loses nothing.
+    pub async fn next(&mut self) -> Option<LiveItem> {
+        loop {
+            let event = match self.held.take() {
+                Some(event) => event,
+                None => match self.receiver.recv().await {
+                    Ok(event) => event,
+                    // The next event's number says what is missing.
+                    Err(broadcast::error::RecvError::Lagged(_)) => continue,
+                    Err(broadcast::error::RecvError::Closed) => return None,
+                },
+            };
+            if event.seq <= self.seen {
+                continue;
+            }
+            let expected = self.seen + 1;
+            if event.seq > expected {
+                let to = event.seq - 1;
+                self.seen = to;
+                self.held = Some(event);
+                return Some(LiveItem::Gap { from: expected, to });
+            }
+            self.seen = event.seq;
+            return Some(LiveItem::Event(event));
+        }
+    }
+}

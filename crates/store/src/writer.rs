@@ -1,0 +1,264 @@
+//! The one writer: a thread that stores what is queued in one transaction, and keeps in memory what
+//! the disk does not take.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rusqlite::{Connection, TransactionBehavior, params};
+
+use crate::chain;
+use crate::error::StoreError;
+use crate::event::{Event, NewEvent, Prepared, Recorded, Source, Stored};
+use crate::live::Published;
+use crate::projection::Put;
+use crate::queue::{Answer, Batch, Closing, Queue, Write};
+use crate::schema::Tail;
+
+/// How often a failed write is tried again.
+const RETRY: Duration = Duration::from_millis(250);
+
+/// Room for what the disk does not take.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SpoolLimits {
+    pub(crate) events: usize,
+    pub(crate) bytes: usize,
+}
+
+/// The state of the writer thread.
+pub(crate) struct Writer {
+    pub(crate) connection: Connection,
+    pub(crate) path: PathBuf,
+    pub(crate) tail: Tail,
+    pub(crate) queue: Arc<Queue>,
+    pub(crate) published: Arc<Published>,
+    pub(crate) spool: Spool,
+}
+
+/// What could not be stored yet, in order.
+pub(crate) struct Spool {
+    limits: SpoolLimits,
+    kept: VecDeque<(Option<Prepared>, Vec<Put>)>,
+    bytes: usize,
+    /// Events that found no room anywhere since the last `gap` event.
+    lost: u64,
+}
+
+impl Spool {
+    pub(crate) fn new(limits: SpoolLimits) -> Self {
+        Self {
+            limits,
+            kept: VecDeque::new(),
+            bytes: 0,
+            lost: 0,
+        }
+    }
+
+    /// Keeps a write if there is room: for what nobody waits for, half of it.
+    fn keep(&mut self, event: Option<Prepared>, puts: Vec<Put>, share: usize) -> bool {
+        let bytes = event.as_ref().map_or(0, |event| event.bytes);
+        if self.kept.len() >= self.limits.events / share
+            || self.bytes + bytes > self.limits.bytes / share
+        {
+            self.lost += u64::from(event.is_some());
+            return false;
+        }
+        self.bytes += bytes;
+        self.kept.push_back((event, puts));
+        true
+    }
+
+    fn is_empty(&self) -> bool {
+        self.kept.is_empty() && self.lost == 0
+    }
+
+    fn clear(&mut self) {
+        self.kept.clear();
+        self.bytes = 0;
+        self.lost = 0;
+    }
+}
+
+impl Writer {
+    /// Runs until the store is closed.
+    pub(crate) fn run(mut self) {
+        loop {
+            let settled = self.spool.is_empty() && self.published.healthy();
+            let batch = self.queue.take((!settled).then_some(RETRY));
+            if let Some(Closing(answer)) = self.step(batch) {
+                let left = self.spool.kept.len();
+                let outcome = if left == 0 {
+                    Ok(())
+                } else {
+                    tracing::error!(left, path = %self.path.display(), "events could not be stored");
+                    Err(StoreError::Storage {
+                        path: self.path.clone(),
+                        reason: format!("{left} events could not be stored"),
+                    })
+                };
+                // Closed before the answer, so that whoever waits finds the file settled.
+                drop(self.connection);
+                self.published.close();
+                if let Some(answer) = answer {
+                    // The asker may have stopped waiting; there is nobody else to tell.
+                    let _ = answer.send(outcome);
+                }
+                return;
+            }
+        }
+    }
+
+    fn step(&mut self, batch: Batch) -> Option<Closing> {
+        self.spool.lost += batch.lost;
+        match self.store(&batch.writes) {
+            Ok((events, tail)) => self.stored(batch.writes, events, tail),
+            Err(error) => self.failed(batch.writes, &StoreError::sqlite(&self.path, &error)),
+        }
+        batch.closing
+    }
+
+    /// Writes the spool, its `gap` event and the batch, in this order, in one transaction.
+    fn store(&mut self, writes: &[Write]) -> rusqlite::Result<(Vec<Event>, Tail)> {
+        let mut chain = Chain {
+            tail: self.tail,
+            events: Vec::with_capacity(writes.len()),
+        };
+        let transaction = self
+            .connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)?;
+        for (event, puts) in &self.spool.kept {
+            chain.write(&transaction, event.as_ref(), puts)?;
+        }
+        if !self.spool.is_empty() {
+            let gap = gap(self.tail.seq, chain.tail.seq, self.spool.lost);
+            chain.write(&transaction, Some(&gap), &[])?;
+        }
+        for write in writes {
+            chain.write(&transaction, write.event.as_ref(), &write.puts)?;
+        }
+        if chain.events.is_empty() && !self.published.healthy() {
+            // Nothing to write, but only a write can show that the disk takes them again.
+            transaction.pragma_update(None, "user_version", crate::schema::SCHEMA_VERSION)?;
+        }
+        transaction.commit()?;
+        Ok((chain.events, chain.tail))
+    }
+
+    fn stored(&mut self, writes: Vec<Write>, events: Vec<Event>, tail: Tail) {
+        if !self.published.healthy() {
+            tracing::info!(path = %self.path.display(), "the record takes writes again");
+        }
+        self.tail = tail;
+        self.spool.clear();
+        // The batch's own events are the last ones; those before them came from the spool.
+        let own = writes.iter().filter(|write| write.event.is_some()).count();
+        let mut receipts = events[events.len() - own..]
+            .iter()
+            .map(|event| event.hash.clone())
+            .collect::<Vec<_>>()
+            .into_iter();
+        let mut seq = tail.seq - own as u64;
+        // Published before the answers, so that who was answered finds its event in every view.
+        self.published.publish(events, tail);
+        for write in writes {
+            let stored = write.event.and_then(|event| {
+                seq += 1;
+                receipts.next().map(|hash| Stored {
+                    seq,
+                    at: event.at,
+                    hash,
+                })
+            });
+            // Whoever stopped waiting is not told; the event is stored all the same.
+            match (write.answer, stored) {
+                (Answer::Refuse(answer), stored) => drop(answer.send(Ok(stored))),
+                (Answer::Keep(answer), Some(stored)) => {
+                    drop(answer.send(Recorded::Stored(stored)));
+                }
+                (Answer::Keep(_), None) | (Answer::Soon, _) => {}
+            }
+        }
+    }
+
+    fn failed(&mut self, writes: Vec<Write>, error: &StoreError) {
+        if self.published.healthy() {
+            tracing::error!(%error, "the record takes no writes");
+        }
+        self.published.set_healthy(false);
+        for write in writes {
+            match write.answer {
+                Answer::Refuse(answer) => drop(answer.send(Err(error.clone()))),
+                Answer::Keep(answer) => {
+                    let kept = self.spool.keep(write.event, write.puts, 1);
+                    let recorded = if kept {
+                        Recorded::Spooled
+                    } else {
+                        Recorded::Lost
+                    };
+                    drop(answer.send(recorded));
+                }
+                Answer::Soon => {
+                    self.spool.keep(write.event, write.puts, 2);
+                }
+            }
+        }
+    }
+}
+
+/// The rows of one transaction.
+struct Chain {
+    tail: Tail,
+    events: Vec<Event>,
+}
+
+impl Chain {
+    fn write(
+        &mut self,
+        connection: &Connection,
+        event: Option<&Prepared>,
+        puts: &[Put],
+    ) -> rusqlite::Result<()> {
+        if let Some(event) = event {
+            let seq = self.tail.seq + 1;
+            let json = event.row(seq);
+            let hash = chain::link(&self.tail.hash, &json);
+            connection
+                .prepare_cached(
+                    "INSERT INTO event (seq, kind, agent, body, hash) VALUES (?1, ?2, ?3, ?4, ?5)",
+                )?
+                .execute(params![
+                    i64::try_from(seq).unwrap_or(i64::MAX),
+                    event.kind,
+                    event.agent,
+                    json,
+                    hash
+                ])?;
+            self.tail = Tail { seq, hash };
+            self.events.push(Event {
+                seq,
+                kind: event.kind.to_owned(),
+                agent: event.agent.clone(),
+                json,
+                hash: hex::encode(hash),
+            });
+        }
+        for put in puts {
+            put.apply(connection)?;
+        }
+        Ok(())
+    }
+}
+
+/// The event that follows what was stored late: rows `before + 1` to `last`, and how many were lost.
+/// If nothing could be kept, the range is the gap's own number.
+fn gap(before: u64, last: u64, lost: u64) -> Prepared {
+    let from = before + 1;
+    let mut event = NewEvent::new("gap", Source::Host)
+        .field("from", from)
+        .field("to", last.max(from));
+    if lost > 0 {
+        event = event.field("lost", lost);
+    }
+    Prepared::new(event)
+}

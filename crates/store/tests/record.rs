@@ -1,0 +1,224 @@
+//! What is appended is there, in order, for every kind of reader.
+
+use handover_store::{
+    GENESIS, LiveItem, MAX_PAGE, Mode, NewEvent, Options, Put, Query, Recorded, Source, Store,
+    StoreError,
+};
+use serde_json::json;
+
+fn create() -> (tempfile::TempDir, Store) {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(dir.path(), Options::new(Mode::Create)).unwrap();
+    (dir, store)
+}
+
+fn click(x: u64) -> NewEvent {
+    NewEvent::new("desktop_click", Source::Agent)
+        .desktop("d1")
+        .field("x", x)
+}
+
+#[tokio::test]
+async fn events_are_numbered_in_the_order_of_the_calls() {
+    let (_dir, store) = create();
+    assert_eq!(store.head(), GENESIS);
+    // Made in one order and awaited in the other.
+    let first = store.append(click(1));
+    let second = store.append_spooled(click(2));
+    store.append_soon(click(3));
+    let fourth = store.append(click(4)).await.unwrap();
+    assert!(matches!(second.await, Recorded::Stored(stored) if stored.seq == 2));
+    assert_eq!(first.await.unwrap().seq, 1);
+    assert_eq!(fourth.seq, 4);
+    assert_eq!(fourth.hash, store.head());
+
+    let page = store.events(Query::default()).await.unwrap();
+    let xs: Vec<_> = page
+        .events
+        .iter()
+        .map(|event| event.to_map()["x"].clone())
+        .collect();
+    assert_eq!(xs, [json!(1), json!(2), json!(3), json!(4)]);
+    assert_eq!((page.next, page.more, page.head), (4, false, store.head()));
+}
+
+#[tokio::test]
+async fn a_row_is_flat_and_reserved_names_cannot_be_forged() {
+    let (_dir, store) = create();
+    let event = NewEvent::new("desktop_type", Source::Agent)
+        .actor(handover_store::Actor {
+            uid: 7,
+            pid: 8,
+            agent: Some("a1".into()),
+            via: "mcp".into(),
+            evidence: None,
+        })
+        .desktop("d1")
+        .epoch(3)
+        .field("chars", 12)
+        .field("source", "human")
+        .field("seq", 99);
+    let stored = store.append(event).await.unwrap();
+    let page = store.events(Query::default()).await.unwrap();
+    let expected = json!({
+        "seq": 1, "at": stored.at, "kind": "desktop_type", "source": "agent", "uid": 7, "pid": 8,
+        "actor": {"uid": 7, "pid": 8, "agent": "a1", "via": "mcp"},
+        "desktop": "d1", "epoch": 3, "chars": 12,
+    });
+    assert_eq!(serde_json::Value::Object(page.events[0].to_map()), expected);
+}
+
+#[tokio::test]
+async fn pages_are_bounded_filtered_and_continue() {
+    let (_dir, store) = create();
+    for n in 0..30 {
+        let event = if n % 3 == 0 {
+            NewEvent::new("steer", Source::Human).agent("a1")
+        } else {
+            click(n)
+        };
+        store.append_soon(event);
+    }
+    store.append(click(99)).await.unwrap();
+
+    let mut since = 0;
+    let mut seen = Vec::new();
+    loop {
+        let query = Query {
+            since,
+            limit: 4,
+            kinds: vec!["steer".into()],
+            agent: None,
+        };
+        let page = store.events(query).await.unwrap();
+        seen.extend(page.events.iter().map(|event| event.seq));
+        since = page.next;
+        if !page.more {
+            break;
+        }
+        assert_eq!(page.events.len(), 4);
+    }
+    assert_eq!(seen, (0..10).map(|n| n * 3 + 1).collect::<Vec<_>>());
+    assert_eq!(since, 31);
+    let of_agent = Query {
+        agent: Some("a1".into()),
+        limit: usize::MAX,
+        ..Query::default()
+    };
+    assert_eq!(store.events(of_agent).await.unwrap().events.len(), 10);
+    assert_eq!(MAX_PAGE, 10_000);
+}
+
+#[tokio::test]
+async fn projections_change_with_their_event() {
+    let (dir, store) = create();
+    let puts = vec![
+        Put::set("control/d1", json!({"control": "human"})),
+        Put::set("task/1", 1),
+    ];
+    store.append_with(click(1), puts).await.unwrap();
+    store.put("control/d%", 2).await.unwrap();
+    assert_eq!(
+        store.get("control/d1").await.unwrap(),
+        Some(json!({"control": "human"}))
+    );
+    let keys: Vec<_> = store
+        .list("control/")
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|(key, _)| key)
+        .collect();
+    assert_eq!(keys, ["control/d%", "control/d1"]);
+    store.delete("control/d%").await.unwrap();
+    store.close().await.unwrap();
+
+    let store = Store::open(dir.path(), Options::new(Mode::Existing)).unwrap();
+    assert_eq!(store.list("").await.unwrap().len(), 2);
+    assert_eq!(store.append(click(2)).await.unwrap().seq, 2);
+}
+
+#[tokio::test]
+async fn a_subscriber_sees_everything_or_is_told_what_it_missed() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = Options {
+        live: 4,
+        ..Options::new(Mode::Create)
+    };
+    let store = Store::open(dir.path(), options).unwrap();
+    store.append(click(0)).await.unwrap();
+    let mut live = store.subscribe();
+    assert_eq!(live.cursor(), 1);
+    store.append(click(1)).await.unwrap();
+    assert!(matches!(live.next().await, Some(LiveItem::Event(event)) if event.seq == 2));
+
+    for n in 0..20 {
+        store.append(click(n)).await.unwrap();
+    }
+    assert_eq!(live.next().await, Some(LiveItem::Gap { from: 3, to: 18 }));
+    for seq in 19..=22 {
+        assert!(matches!(live.next().await, Some(LiveItem::Event(event)) if event.seq == seq));
+    }
+    store.close().await.unwrap();
+    assert_eq!(live.next().await, None);
+    assert!(matches!(
+        store.append(click(1)).await,
+        Err(StoreError::Closed)
+    ));
+}
+
+#[tokio::test]
+async fn an_event_that_is_too_large_is_refused_or_shortened() {
+    let (_dir, store) = create();
+    let large = || click(1).field("text", "x".repeat(2 << 20));
+    assert!(matches!(
+        store.append(large()).await,
+        Err(StoreError::EventTooLarge { bytes, .. }) if bytes > 2 << 20
+    ));
+    assert!(matches!(
+        store.append_spooled(large()).await,
+        Recorded::Stored(_)
+    ));
+    let page = store.events(Query::default()).await.unwrap();
+    let map = page.events[0].to_map();
+    assert!(map["truncatedBytes"].as_u64().unwrap() > 2 << 20);
+    assert_eq!(
+        (map["kind"].as_str(), map["desktop"].as_str()),
+        (Some("desktop_click"), Some("d1"))
+    );
+}
+
+#[tokio::test]
+async fn evidence_is_named_by_its_content() {
+    let (dir, store) = create();
+    let kept = store
+        .put_evidence(b"picture".to_vec(), "png")
+        .await
+        .unwrap();
+    assert_eq!(std::fs::read(&kept.path).unwrap(), b"picture");
+    assert_eq!(
+        kept.path,
+        dir.path()
+            .join("evidence")
+            .join(format!("{}.png", kept.sha256))
+    );
+    assert_eq!(
+        store
+            .put_evidence(b"picture".to_vec(), "png")
+            .await
+            .unwrap(),
+        kept
+    );
+    assert_eq!(
+        std::fs::read_dir(dir.path().join("evidence"))
+            .unwrap()
+            .count(),
+        1
+    );
+    for bad in ["", "../x", "PNG", "toolongext"] {
+        assert!(matches!(
+            store.put_evidence(Vec::new(), bad).await,
+            Err(StoreError::BadExtension { .. })
+        ));
+    }
+}
