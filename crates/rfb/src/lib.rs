@@ -5,6 +5,9 @@
 //! the other side can fill has a limit.
 #![forbid(unsafe_code)]
 
+pub mod encodings;
+pub mod framing;
+pub mod handshake;
 pub mod input;
 pub mod keys;
 pub mod ledger;
