@@ -16,6 +16,7 @@ mod event;
 mod ids;
 mod manifest;
 mod method;
+pub mod question;
 mod requests;
 mod session;
 mod time;
