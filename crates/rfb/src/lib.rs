@@ -5,7 +5,9 @@
 //! the other side can fill has a limit.
 #![forbid(unsafe_code)]
 
+pub mod clipboard;
 pub mod encodings;
+pub mod frame;
 pub mod framing;
 pub mod handshake;
 pub mod input;
