@@ -1,1 +1,4 @@
-//! Placeholder replaced with the first real commit of this crate.
+//! The host: the one process that owns a session and is the authority over its
+//! desktops.
+
+pub mod display;
