@@ -1,7 +1,8 @@
 //! Events: what a caller gives, and the flat row that is stored and sent.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use handover_protocol::{Actor, AgentId, Source, Timestamp};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -16,37 +17,6 @@ const RESERVED: [&str; 10] = [
     "seq", "at", "kind", "source", "actor", "uid", "pid", "desktop", "epoch", "agent",
 ];
 
-/// Who an event comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Source {
-    /// A person.
-    Human,
-    /// A supervised agent, or a program that gave up the right to act as a person.
-    Agent,
-    /// A program on a supervised desktop.
-    App,
-    /// The host itself.
-    Host,
-}
-
-/// The process behind an event.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Actor {
-    /// User id of the process.
-    pub uid: u32,
-    /// Process id.
-    pub pid: u32,
-    /// The agent it belongs to, when known.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub agent: Option<String>,
-    /// What it came through: the name of the client.
-    pub via: String,
-    /// Why a person is taken for one: `tty`, `logind` or `lineage`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub evidence: Option<String>,
-}
-
 /// An event to be stored. Its number, hash and, unless given, its time are set by the store.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewEvent {
@@ -54,7 +24,8 @@ pub struct NewEvent {
     pub kind: &'static str,
     /// Who it comes from.
     pub source: Source,
-    /// The process behind it; stored as `actor` and also flat as `uid` and `pid`.
+    /// The process behind it; stored as `actor` and also flat as `uid` and `pid`. The host itself when
+    /// `None`.
     pub actor: Option<Actor>,
     /// The desktop it concerns.
     pub desktop: Option<String>,
@@ -62,8 +33,8 @@ pub struct NewEvent {
     pub epoch: Option<u64>,
     /// The agent it concerns.
     pub agent: Option<String>,
-    /// When it happened, in milliseconds since 1970 UTC; the time of the call when `None`.
-    pub at: Option<u64>,
+    /// When it happened; the time of the call when `None`.
+    pub at: Option<Timestamp>,
     /// The fields of this kind. Names that the store sets itself are ignored here.
     pub fields: Map<String, Value>,
 }
@@ -134,8 +105,8 @@ impl NewEvent {
 pub struct Stored {
     /// Its number, from 1.
     pub seq: u64,
-    /// When it happened, in milliseconds since 1970 UTC.
-    pub at: u64,
+    /// When it happened.
+    pub at: Timestamp,
     /// The head of the chain with it, in hexadecimal.
     pub hash: String,
 }
@@ -167,6 +138,13 @@ pub struct Event {
 }
 
 impl Event {
+    /// The event as it goes over the wire; `None` if the stored text is not one, which
+    /// [`crate::verify_dir`] reports.
+    #[must_use]
+    pub fn to_wire(&self) -> Option<handover_protocol::Event> {
+        serde_json::from_str(&self.json).ok()
+    }
+
     /// The event's fields; empty if the stored text is no JSON object, which [`crate::verify_dir`] reports.
     #[must_use]
     pub fn to_map(&self) -> Map<String, Value> {
@@ -179,7 +157,7 @@ impl Event {
 pub(crate) struct Prepared {
     pub(crate) kind: &'static str,
     pub(crate) agent: Option<String>,
-    pub(crate) at: u64,
+    pub(crate) at: Timestamp,
     /// Everything but the number.
     pub(crate) body: Map<String, Value>,
     /// Size as canonical JSON without the number, in bytes.
@@ -189,17 +167,16 @@ pub(crate) struct Prepared {
 impl Prepared {
     /// Flattens an event and stamps it with the time.
     pub(crate) fn new(event: NewEvent) -> Self {
-        let at = event.at.unwrap_or_else(now_ms);
+        let at = event.at.unwrap_or_else(now);
         let mut body = event.fields;
         body.retain(|name, _| !RESERVED.contains(&name.as_str()));
-        body.insert("at".into(), at.into());
+        body.insert("at".into(), at.to_string().into());
         body.insert("kind".into(), event.kind.into());
         body.insert("source".into(), source_name(event.source).into());
-        if let Some(actor) = event.actor {
-            body.insert("uid".into(), actor.uid.into());
-            body.insert("pid".into(), actor.pid.into());
-            body.insert("actor".into(), actor_value(actor));
-        }
+        let actor = event.actor.unwrap_or_else(this_process);
+        body.insert("uid".into(), actor.uid.into());
+        body.insert("pid".into(), actor.pid.into());
+        body.insert("actor".into(), actor_value(actor));
         if let Some(desktop) = event.desktop {
             body.insert("desktop".into(), desktop.into());
         }
@@ -253,7 +230,7 @@ fn actor_value(actor: Actor) -> Value {
     map.insert("uid".into(), actor.uid.into());
     map.insert("pid".into(), actor.pid.into());
     if let Some(agent) = actor.agent {
-        map.insert("agent".into(), agent.into());
+        map.insert("agent".into(), agent.0.into());
     }
     map.insert("via".into(), actor.via.into());
     if let Some(evidence) = actor.evidence {
@@ -262,11 +239,19 @@ fn actor_value(actor: Actor) -> Value {
     Value::Object(map)
 }
 
-/// The wall clock in milliseconds since 1970 UTC; 0 if it stands before that.
-pub(crate) fn now_ms() -> u64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| {
-            u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-        })
+/// The host as the one behind an event.
+fn this_process() -> Actor {
+    Actor {
+        uid: rustix::process::getuid().as_raw(),
+        pid: std::process::id(),
+        agent: None::<AgentId>,
+        via: "host".to_owned(),
+        evidence: None,
+    }
+}
+
+/// The wall clock; 1970 if it stands before that.
+fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    Timestamp::from_unix(since.unwrap_or(Duration::ZERO))
 }

@@ -28,8 +28,9 @@ mod writer;
 
 pub use chain::GENESIS;
 pub use error::StoreError;
-pub use event::{Actor, Event, NewEvent, Recorded, Source, Stored};
+pub use event::{Event, NewEvent, Recorded, Stored};
 pub use evidence::Evidence;
+pub use handover_protocol::{Actor, Source, Timestamp};
 pub use live::{Live, LiveItem};
 pub use projection::Put;
 pub use prune::{Limits, Pruned, prune};

@@ -6,11 +6,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use handover_protocol::Source;
 use rusqlite::{Connection, TransactionBehavior, params};
 
 use crate::chain;
 use crate::error::StoreError;
-use crate::event::{Event, NewEvent, Prepared, Recorded, Source, Stored};
+use crate::event::{Event, NewEvent, Prepared, Recorded, Stored};
 use crate::live::Published;
 use crate::projection::Put;
 use crate::queue::{Answer, Batch, Closing, Queue, Write};

@@ -66,6 +66,14 @@ async fn a_row_is_flat_and_reserved_names_cannot_be_forged() {
         "desktop": "d1", "epoch": 3, "chars": 12,
     });
     assert_eq!(serde_json::Value::Object(page.events[0].to_map()), expected);
+    // What the store writes is what the wire sends, for events without a known actor too.
+    store.append(click(1)).await.unwrap();
+    let page = store.events(Query::default()).await.unwrap();
+    for event in &page.events {
+        let wire = event.to_wire().unwrap();
+        assert_eq!(serde_json::to_value(&wire).unwrap(), json!(event.to_map()));
+    }
+    assert_eq!(page.events[1].to_wire().unwrap().actor.via, "host");
 }
 
 #[tokio::test]
