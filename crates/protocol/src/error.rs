@@ -229,7 +229,39 @@ mod tests {
             .iter()
             .map(|code| format!("{} {code}", code.rpc_code()))
             .collect();
-        insta::assert_snapshot!(table.join("\n"));
+        insta::assert_snapshot!(table.join("\n"), @"
+        -32700 malformed
+        -32600 line_too_long
+        -32601 method_unknown
+        -32602 bad_params
+        -32000 protocol_mismatch
+        -32000 internal
+        -32000 timeout
+        -32000 storage_failed
+        -32000 caller_refused
+        -32000 human_control_active
+        -32000 human_lease_held
+        -32000 lease_stale
+        -32000 drain_timeout
+        -32000 paused
+        -32000 interrupted_by_human
+        -32000 stale_observation
+        -32000 private
+        -32000 agent_unknown
+        -32000 agent_not_running
+        -32000 not_steerable
+        -32000 queue_full
+        -32000 desktop_unknown
+        -32000 desktop_gone
+        -32000 display_unavailable
+        -32000 foreign_connection
+        -32000 out_of_bounds
+        -32000 unknown_key
+        -32000 text_untypable
+        -32000 session_unknown
+        -32000 session_ambiguous
+        -32000 already_running
+        ");
     }
 
     #[test]

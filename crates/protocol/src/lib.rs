@@ -9,8 +9,12 @@
 #![forbid(unsafe_code)]
 
 mod agents;
+#[cfg(feature = "client")]
+pub mod client;
+pub mod codec;
 mod control;
 mod desktop;
+pub mod envelope;
 mod error;
 mod event;
 mod ids;
@@ -18,6 +22,7 @@ mod manifest;
 mod method;
 pub mod question;
 mod requests;
+pub mod schema;
 mod session;
 mod time;
 

@@ -167,8 +167,8 @@ impl Method {
         matches!(self.gate(), Gate::Observes) || matches!(self, Self::Hello | Self::Ping)
     }
 
-    /// Whether its parameters carry text that no error may repeat.
-    pub const fn carries_text(self) -> bool {
+    /// Whether its parameters carry text or tokens that no error may repeat.
+    pub const fn carries_secrets(self) -> bool {
         matches!(
             self,
             Self::DesktopType
@@ -177,6 +177,11 @@ impl Method {
                 | Self::Steer
                 | Self::Spawn
                 | Self::Answer
+                | Self::ControlRenew
+                | Self::ControlReclaim
+                | Self::ControlReturn
+                | Self::ControlGive
+                | Self::ControlRefuse
         )
     }
 
@@ -215,7 +220,49 @@ mod tests {
                 format!("{method} {:?}{human}{apps}", method.gate())
             })
             .collect();
-        insta::assert_snapshot!(table.join("\n"));
+        insta::assert_snapshot!(table.join("\n"), @"
+        hello Neutral apps
+        ping Neutral apps
+        list Observes apps
+        spawn Neutral
+        steer Neutral
+        abort Neutral
+        result Observes apps
+        subscribe Observes apps
+        journal Observes apps
+        control.acquire Neutral human-only
+        control.renew Neutral human-only
+        control.reclaim Neutral human-only
+        control.return Neutral human-only
+        control.status Observes apps
+        control.revoke Neutral human-only
+        control.pause Neutral human-only
+        control.resume Neutral human-only
+        control.request Neutral human-only
+        control.give Neutral human-only
+        control.refuse Neutral human-only
+        control.permit Acts
+        control.complete Neutral
+        control.secret Acts human-only
+        desktop.new Acts
+        desktop.destroy Acts
+        desktop.launch Acts
+        desktop.screenshot Observes apps
+        desktop.click Acts
+        desktop.move Acts
+        desktop.double_click Acts
+        desktop.scroll Acts
+        desktop.drag Acts
+        desktop.type Acts
+        desktop.key Acts
+        desktop.windows Observes apps
+        view.open Observes apps
+        request_human Neutral
+        request_status Observes apps
+        answer Neutral human-only
+        stop Neutral human-only
+        stop_all_input Neutral human-only
+        ");
     }
 
     #[test]
