@@ -1,0 +1,47 @@
+# The two commands that matter: `make demo` shows the whole story, `make test` proves it.
+
+CARGO ?= cargo
+# Seconds for each fuzz target.
+FUZZ_TIME ?= 60
+# cargo-nextest where it is installed, else the runner that comes with Rust.
+TEST := $(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo "nextest run" || echo "test")
+
+.DEFAULT_GOAL := help
+.PHONY: help build install demo test model fuzz bench lint clean
+
+help: ## this list
+	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## the program, optimised: target/release/handover
+	scripts/install-deps run
+	$(CARGO) build --locked --release -p handover
+
+install: build ## into ~/.cargo/bin
+	$(CARGO) install --locked --path crates/handover
+
+demo: ## an agent gets stuck at a login, a person takes over, the agent goes on
+	scripts/install-deps demo
+	demo/run
+
+test: ## everything that must hold: unit, property, model, corpus and whole-program tests
+	scripts/install-deps test
+	$(CARGO) $(TEST) --locked --workspace
+
+model: ## the larger exhaustive check of the arbiter
+	$(CARGO) test --locked --release -p handover-control -- --ignored --nocapture model
+
+fuzz: ## both directions of the RFB parser, FUZZ_TIME seconds each (needs cargo-fuzz and a nightly toolchain)
+	fuzz/run $(FUZZ_TIME)
+
+bench: ## a table of what each step costs
+	scripts/install-deps test
+	bench/run
+
+lint: ## formatting and lints, as a change must pass them
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+	@if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny check; \
+	else echo "cargo-deny is not installed: licences and advisories were not checked" >&2; fi
+
+clean: ## what was built
+	$(CARGO) clean

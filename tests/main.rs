@@ -1,0 +1,7 @@
+//! What Handover promises, proven on the real program: every test starts real hosts, displays and
+//! clients in directories of its own. One file a promise.
+
+#[allow(dead_code, reason = "the promises that use the rest follow")]
+mod support;
+
+mod only_one_side_acts;

@@ -1,0 +1,141 @@
+//! Running the command line and reading what it says.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::clock::{LONG, eventually};
+use super::processes::{self, Signal};
+
+/// What a finished command said.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Exit code; a signal's number plus 128 when one ended it.
+    pub code: i32,
+    /// Standard output.
+    pub out: String,
+    /// Standard error.
+    pub err: String,
+    /// From start to end.
+    pub took: Duration,
+}
+
+impl Outcome {
+    /// The one JSON object on standard output.
+    ///
+    /// # Panics
+    /// When standard output is anything else.
+    pub fn json(&self) -> Value {
+        serde_json::from_str(self.out.trim()).unwrap_or_else(|error| panic!("no JSON ({error}): {self:?}"))
+    }
+
+    /// The object of a command that must have succeeded.
+    pub fn done(&self) -> Value {
+        assert_eq!(self.code, 0, "{self:?}");
+        self.json()
+    }
+
+    /// The code of the error of a command that must have been refused.
+    pub fn refused(&self) -> String {
+        assert_eq!(self.code, 1, "{self:?}");
+        let said = self.json();
+        assert_eq!(said["ok"], false, "{self:?}");
+        said["error"]["code"].as_str().unwrap_or_default().to_owned()
+    }
+}
+
+/// A command that runs beside the test. Killed when dropped.
+pub struct Running {
+    child: Child,
+    started: Instant,
+    out: Arc<Mutex<String>>,
+    err: Arc<Mutex<String>>,
+    readers: Vec<thread::JoinHandle<()>>,
+}
+
+impl Running {
+    /// Starts `command` with both outputs collected.
+    pub fn start(command: &mut Command) -> Self {
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let started = Instant::now();
+        let mut child = command.spawn().expect("the program starts");
+        let (out, err) = (Arc::default(), Arc::default());
+        let readers = vec![
+            collect(child.stdout.take().expect("piped"), Arc::clone(&out)),
+            collect(child.stderr.take().expect("piped"), Arc::clone(&err)),
+        ];
+        Self { child, started, out, err, readers }
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> i32 {
+        self.child.id().cast_signed()
+    }
+
+    /// What it has written to standard output so far.
+    pub fn out(&self) -> String {
+        self.out.lock().expect("no panic while reading").clone()
+    }
+
+    /// What it has written to standard error so far.
+    pub fn err(&self) -> String {
+        self.err.lock().expect("no panic while reading").clone()
+    }
+
+    /// Sends it a signal.
+    pub fn signal(&self, signal: Signal) {
+        processes::signal(self.pid(), signal);
+    }
+
+    /// The first JSON object it prints that satisfies `wanted`.
+    pub fn line(&self, what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+        eventually(&format!("{what}; said: {}{}", self.out(), self.err()), LONG, || {
+            self.out().lines().filter_map(|line| serde_json::from_str(line).ok()).find(|value| wanted(value))
+        })
+    }
+
+    /// Waits for its end.
+    ///
+    /// # Panics
+    /// When it has not ended within `bound`.
+    pub fn finish(mut self, bound: Duration) -> Outcome {
+        let status = loop {
+            if let Some(status) = self.child.try_wait().expect("waiting") {
+                break status;
+            }
+            assert!(self.started.elapsed() < bound, "still runs: {}{}", self.out(), self.err());
+            thread::sleep(Duration::from_millis(2));
+        };
+        let took = self.started.elapsed();
+        // A process left behind may keep the pipes open: what came until now is what counts then.
+        let grace = Instant::now();
+        while grace.elapsed() < Duration::from_secs(1) && !self.readers.iter().all(thread::JoinHandle::is_finished) {
+            thread::sleep(Duration::from_millis(2));
+        }
+        let signalled = std::os::unix::process::ExitStatusExt::signal(&status);
+        let code = status.code().or_else(|| signalled.map(|number| number + 128)).unwrap_or(-1);
+        Outcome { code, out: self.out(), err: self.err(), took }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn collect(from: impl Read + Send + 'static, into: Arc<Mutex<String>>) -> thread::JoinHandle<()> {
+    thread::spawn(move || {
+        let mut reader = BufReader::new(from);
+        let mut line = Vec::new();
+        while reader.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
+            into.lock().expect("no panic while reading").push_str(&String::from_utf8_lossy(&line));
+            line.clear();
+        }
+    })
+}

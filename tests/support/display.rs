@@ -1,0 +1,49 @@
+//! Connecting to a desktop's X display as an application of it would.
+
+use std::fs;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+
+use x11rb::rust_connection::{DefaultStream, RustConnection};
+
+/// How an application reaches its display.
+#[derive(Debug, Clone)]
+pub struct Display {
+    /// The value of `DISPLAY`, such as `:3`.
+    pub name: String,
+    /// The value of `XAUTHORITY`.
+    pub authority: PathBuf,
+}
+
+impl Display {
+    /// Connects as a trusted client.
+    pub fn connect(&self) -> RustConnection {
+        let number = self.name.trim_start_matches(':').split('.').next().expect("a number");
+        let stream = UnixStream::connect(format!("/tmp/.X11-unix/X{number}")).expect("the display's socket");
+        let (stream, _) = DefaultStream::from_unix_stream(stream).expect("a stream for X");
+        let cookie = cookie(&self.authority).expect("a cookie in the authority file");
+        RustConnection::connect_to_stream_with_auth_info(stream, 0, b"MIT-MAGIC-COOKIE-1".to_vec(), cookie)
+            .expect("the display accepts the cookie")
+    }
+}
+
+/// The first magic cookie of an authority file.
+fn cookie(path: &Path) -> Option<Vec<u8>> {
+    let bytes = fs::read(path).ok()?;
+    let mut rest = bytes.get(2..)?;
+    loop {
+        // Address, display number, name, data: each with a length of two bytes before it.
+        let mut parts = Vec::new();
+        for _ in 0..4 {
+            let (length, after) = rest.split_at_checked(2)?;
+            let length = usize::from(u16::from_be_bytes([length[0], length[1]]));
+            let (part, after) = after.split_at_checked(length)?;
+            parts.push(part);
+            rest = after;
+        }
+        if parts[2] == b"MIT-MAGIC-COOKIE-1" {
+            return Some(parts[3].to_vec());
+        }
+        rest = rest.get(2..)?;
+    }
+}

@@ -1,0 +1,24 @@
+//! What the promise tests share: a session of the real program in directories of its own, the clients
+//! that act on it, and the X client that records what its display really received.
+
+mod clock;
+mod command;
+mod display;
+mod place;
+mod processes;
+mod recorder;
+mod session;
+mod typed;
+mod viewer;
+mod wire;
+
+pub use clock::{LONG, SHORT, eventually, holds_for, wall_ms};
+pub use command::{Outcome, Running};
+pub use display::Display;
+pub use place::Place;
+pub use processes::{Signal, alive, children, descendants, signal, state};
+pub use recorder::{Recorder, Seen, What};
+pub use session::{Holder, Session};
+pub use typed::Typed;
+pub use viewer::Viewer;
+pub use wire::{Answer, Refused, Wire};

@@ -1,0 +1,91 @@
+//! A place of its own for one test: directories, environment, and the end of all that was started in it.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tempfile::TempDir;
+
+use super::processes::{self, Signal};
+
+/// Directories and environment in which a test runs the program. Whatever was started in it is killed,
+/// by pid, when it is dropped.
+pub struct Place {
+    directory: TempDir,
+}
+
+impl Place {
+    /// A fresh place. Its paths are short, since a unix socket's path may have 107 bytes only.
+    pub fn new() -> Self {
+        let directory = tempfile::Builder::new().prefix("ho").rand_bytes(6).tempdir_in("/tmp").expect("/tmp");
+        for name in ["r", "s", "p"] {
+            fs::create_dir(directory.path().join(name)).expect("a directory of the test");
+        }
+        fs::set_permissions(directory.path().join("r"), fs::Permissions::from_mode(0o700)).expect("mode");
+        Self { directory }
+    }
+
+    /// The root of the place.
+    pub fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// The project directory in which commands run.
+    pub fn project(&self) -> PathBuf {
+        self.path().join("p")
+    }
+
+    /// What `XDG_RUNTIME_DIR` is here.
+    pub fn runtime(&self) -> PathBuf {
+        self.path().join("r")
+    }
+
+    /// What `XDG_STATE_HOME` is here.
+    pub fn state(&self) -> PathBuf {
+        self.path().join("s")
+    }
+
+    /// A command of any program with this place's environment.
+    pub fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command.current_dir(self.project()).env("XDG_RUNTIME_DIR", self.runtime());
+        command.env("XDG_STATE_HOME", self.state()).env("HOME", self.path());
+        for name in ["HANDOVER_SESSION", "DISPLAY", "XAUTHORITY", "WAYLAND_DISPLAY", "HERDR_PANE_ID"] {
+            command.env_remove(name);
+        }
+        command
+    }
+
+    /// A command of the program under test with this place's environment.
+    pub fn handover(&self) -> Command {
+        self.command(env!("CARGO_BIN_EXE_handover"))
+    }
+
+    /// The live processes that were started here.
+    pub fn processes(&self) -> Vec<i32> {
+        let mark = self.path().to_string_lossy().into_owned();
+        let own = std::process::id().cast_signed();
+        let started = |pid: &i32| *pid != own && processes::alive(*pid) && processes::mentions(*pid, &mark);
+        processes::all().into_iter().filter(started).collect()
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        // A process that ends may have just started another: until none is left.
+        for _ in 0..100 {
+            let mut left = self.processes();
+            for pid in left.clone() {
+                left.extend(processes::descendants(pid));
+            }
+            if left.is_empty() {
+                return;
+            }
+            for pid in left {
+                processes::signal(pid, Signal::KILL);
+            }
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Looking at processes and sending them signals, by pid only.
+
+use std::fs;
+
+use rustix::process::{Pid, kill_process};
+
+pub use rustix::process::Signal;
+
+/// Sends `signal` to one process; one that has gone is left alone.
+pub fn signal(pid: i32, signal: Signal) {
+    let Some(pid) = Pid::from_raw(pid) else { return };
+    let _ = kill_process(pid, signal);
+}
+
+/// The state letter of a process in `/proc` (`Z` for a zombie), or `None` when there is none.
+pub fn state(pid: i32) -> Option<char> {
+    stat(pid).map(|(state, _)| state)
+}
+
+/// Whether the process runs; a zombie does not.
+pub fn alive(pid: i32) -> bool {
+    state(pid).is_some_and(|state| state != 'Z')
+}
+
+/// The processes whose parent is `pid`.
+pub fn children(pid: i32) -> Vec<i32> {
+    all().into_iter().filter(|&other| stat(other).is_some_and(|(_, parent)| parent == pid)).collect()
+}
+
+/// All processes below `pid`, parents before children.
+pub fn descendants(pid: i32) -> Vec<i32> {
+    let mut found = children(pid);
+    let mut next = 0;
+    while let Some(&pid) = found.get(next) {
+        found.extend(children(pid));
+        next += 1;
+    }
+    found
+}
+
+/// The command line of a process, its arguments separated by spaces; empty when it has gone.
+pub fn command_line(pid: i32) -> String {
+    let raw = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    String::from_utf8_lossy(&raw).replace('\0', " ")
+}
+
+/// Whether `text` occurs in the command line or environment with which `pid` was started.
+pub fn mentions(pid: i32, text: &str) -> bool {
+    let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    command_line(pid).contains(text) || String::from_utf8_lossy(&environment).contains(text)
+}
+
+/// All process ids.
+pub fn all() -> Vec<i32> {
+    let entries = fs::read_dir("/proc").expect("/proc");
+    entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+fn stat(pid: i32) -> Option<(char, i32)> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name may hold spaces and parentheses; the fields follow its last parenthesis.
+    let mut fields = text.get(text.rfind(')')? + 1..)?.split_ascii_whitespace();
+    Some((fields.next()?.chars().next()?, fields.next()?.parse().ok()?))
+}

@@ -1,0 +1,51 @@
+//! A terminal on a desktop that writes down exactly what was typed into it.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::json;
+use x11rb::connection::Connection;
+use x11rb::protocol::xproto::ConnectionExt as _;
+
+use super::clock::{LONG, eventually};
+use super::session::Session;
+
+/// A focused xterm in raw mode whose input goes to a file.
+pub struct Typed {
+    file: PathBuf,
+    /// Its process id, as `desktop.launch` answered it.
+    pub pid: i32,
+}
+
+impl Typed {
+    /// Starts the terminal and waits until it has the focus.
+    pub fn start(session: &Session) -> Self {
+        let file = session.place.path().join("typed");
+        let _ = fs::remove_file(&file);
+        let read = format!("stty raw -echo; exec cat >{}", file.display());
+        let command = json!(["xterm", "-u8", "-geometry", "60x10+20+20", "-e", "sh", "-c", read]);
+        let launched = session.wire().done("desktop.launch", json!({"desktop": "d1", "command": command}));
+        let x = session.display().connect();
+        let root = x.setup().roots[0].root;
+        eventually("the terminal reads and has the focus", LONG, || {
+            // 0 and 1 mean that no window has it.
+            let focus = x.get_input_focus().ok()?.reply().ok()?.focus;
+            (file.exists() && focus > 1 && focus != root).then_some(())
+        });
+        Self { file, pid: i32::try_from(launched["pid"].as_i64().expect("a pid")).expect("a pid") }
+    }
+
+    /// What was typed so far.
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&fs::read(&self.file).unwrap_or_default()).into_owned()
+    }
+
+    /// Waits until exactly `text` was typed.
+    pub fn becomes(&self, text: &str) {
+        let started = std::time::Instant::now();
+        while self.text() != text {
+            assert!(started.elapsed() < LONG, "typed {:?}, not {text:?}", self.text());
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+    }
+}
