@@ -3,15 +3,18 @@
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::{io, thread};
 
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 use crate::error::StoreError;
 
 type Task<T> = Box<dyn FnOnce(&mut T) + Send>;
 
-/// Threads that end when the pool is dropped.
+/// Threads that end when the pool is closed or dropped.
 pub(crate) struct Pool<T> {
-    tasks: mpsc::SyncSender<Task<T>>,
+    /// `None` once closed.
+    tasks: Mutex<Option<mpsc::SyncSender<Task<T>>>>,
+    /// Each thread holds a receiver for as long as it owns something.
+    alive: watch::Sender<()>,
 }
 
 impl<T: Send + 'static> Pool<T> {
@@ -19,8 +22,10 @@ impl<T: Send + 'static> Pool<T> {
     pub(crate) fn start(name: &str, owned: Vec<T>, waiting: usize) -> io::Result<Self> {
         let (tasks, queue) = mpsc::sync_channel::<Task<T>>(waiting);
         let queue = Arc::new(Mutex::new(queue));
+        let alive = watch::Sender::new(());
         for mut own in owned {
             let queue = Arc::clone(&queue);
+            let alive = alive.subscribe();
             thread::Builder::new()
                 .name(name.to_owned())
                 .spawn(move || {
@@ -28,12 +33,17 @@ impl<T: Send + 'static> Pool<T> {
                         let task = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
                         match task {
                             Ok(task) => task(&mut own),
-                            Err(mpsc::RecvError) => return,
+                            Err(mpsc::RecvError) => break,
                         }
                     }
+                    drop(own);
+                    drop(alive);
                 })?;
         }
-        Ok(Self { tasks })
+        Ok(Self {
+            tasks: Mutex::new(Some(tasks)),
+            alive,
+        })
     }
 
     /// Runs `work` on one of the threads.
@@ -41,8 +51,14 @@ impl<T: Send + 'static> Pool<T> {
         &self,
         work: impl FnOnce(&mut T) -> Result<R, StoreError> + Send + 'static,
     ) -> Result<R, StoreError> {
+        let tasks = self
+            .tasks
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
         let (answer, answered) = oneshot::channel();
-        self.tasks
+        tasks
+            .ok_or(StoreError::Closed)?
             .try_send(Box::new(move |own| {
                 // Whoever stopped waiting needs no answer.
                 let _ = answer.send(work(own));
@@ -52,5 +68,16 @@ impl<T: Send + 'static> Pool<T> {
                 mpsc::TrySendError::Disconnected(_) => StoreError::Closed,
             })?;
         answered.await.unwrap_or(Err(StoreError::Closed))
+    }
+
+    /// Ends the threads after what is queued; answers when everything they owned is dropped.
+    pub(crate) async fn close(&self) {
+        drop(
+            self.tasks
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .take(),
+        );
+        self.alive.closed().await;
     }
 }

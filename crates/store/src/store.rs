@@ -321,6 +321,9 @@ impl Store {
     /// # Errors
     /// When events are left that the disk does not take, or the store was already closed.
     pub async fn close(&self) -> Result<(), StoreError> {
+        // The writer goes last: a connection that cannot write would leave the log beside the database.
+        self.inner.files.close().await;
+        self.inner.readers.close().await;
         let (answer, answered) = oneshot::channel();
         self.inner.queue.close(Some(answer));
         answered.await.unwrap_or(Err(StoreError::Closed))
