@@ -1,5 +1,13 @@
 //! The host: the one process that owns a session and is the authority over its
 //! desktops.
 
+pub mod callers;
 pub mod desktop;
 pub mod display;
+pub mod keeper;
+pub mod manifest;
+pub mod session;
+pub mod system;
+pub mod xvnc;
+
+pub use manifest::discover;

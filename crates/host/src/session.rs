@@ -1,0 +1,344 @@
+//! A session's directories, its lock, and the small file that says what it is.
+
+use std::cmp::Reverse;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use handover_protocol::{DesktopId, SessionId, Timestamp, ViewerName};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::system::dirs::{self, DirError, Roots};
+use crate::system::lock::{FileLock, LockError};
+use crate::system::{atomic_file, clock};
+
+/// Why a session could not be made or opened.
+#[derive(Debug, Error)]
+pub enum SessionError {
+    /// No directory of that name, or the name is no session's.
+    #[error("there is no session {0}; `handover sessions` lists those there are")]
+    Unknown(SessionId),
+    /// A host already serves it.
+    #[error("session {id} is already served by a running host{}", holder.map(|pid| format!(" (pid {pid})")).unwrap_or_default())]
+    Held {
+        /// The session.
+        id: SessionId,
+        /// The host's pid as it wrote it.
+        holder: Option<u32>,
+    },
+    /// `session.json` cannot be understood.
+    #[error("{} cannot be read ({reason}); restore it or remove the session's directory", path.display())]
+    Corrupt {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A directory is not to be trusted.
+    #[error(transparent)]
+    Directory(#[from] DirError),
+    /// The lock could not be taken for another reason than a holder.
+    #[error(transparent)]
+    Lock(LockError),
+    /// The kernel refused.
+    #[error("cannot use {}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+}
+
+/// What is known of a session while no host serves it: `session.json`, version 1.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionInfo {
+    /// Version of this file.
+    pub version: u32,
+    /// The session.
+    pub id: SessionId,
+    /// Its name for people.
+    pub name: String,
+    /// The project directory, absolute.
+    pub project_dir: String,
+    /// When it was first made.
+    pub created_at: Timestamp,
+    /// When it was ended in order; absent while it is served and after a crash.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<Timestamp>,
+}
+
+/// How a stored session stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SessionState {
+    /// A host holds its lock.
+    Live,
+    /// It was ended in order.
+    Ended,
+    /// Its host went without ending it.
+    Crashed,
+}
+
+/// One line of the list of sessions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionSummary {
+    /// What its file says.
+    pub info: SessionInfo,
+    /// How it stands.
+    pub state: SessionState,
+    /// Its state directory.
+    pub state_dir: PathBuf,
+}
+
+/// A session that this process serves: the lock is held until this is dropped.
+#[derive(Debug)]
+pub struct Session {
+    info: SessionInfo,
+    paths: SessionPaths,
+    _lock: FileLock,
+}
+
+/// Where a session's files are. Making one checks nothing and creates nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionPaths {
+    /// Durable: lock, database, evidence, logs.
+    pub state_dir: PathBuf,
+    /// Gone with the session: sockets, manifest, desktops' files.
+    pub runtime_dir: PathBuf,
+}
+
+impl SessionPaths {
+    /// The exclusive lock.
+    pub fn lock(&self) -> PathBuf {
+        self.state_dir.join("host.lock")
+    }
+    /// [`SessionInfo`].
+    pub fn info(&self) -> PathBuf {
+        self.state_dir.join("session.json")
+    }
+    /// Pictures and the like.
+    pub fn evidence(&self) -> PathBuf {
+        self.state_dir.join("evidence")
+    }
+    /// Logs of the host and of everything it starts.
+    pub fn logs(&self) -> PathBuf {
+        self.state_dir.join("logs")
+    }
+    /// The attach socket.
+    pub fn attach_socket(&self) -> PathBuf {
+        self.runtime_dir.join("attach.sock")
+    }
+    /// The manifest.
+    pub fn manifest(&self) -> PathBuf {
+        self.runtime_dir.join("attach.json")
+    }
+    /// The socket of a desktop's keeper.
+    pub fn keeper_socket(&self, desktop: &DesktopId) -> PathBuf {
+        self.runtime_dir.join(format!("keeper-{desktop}.sock"))
+    }
+    /// The RFB socket of a desktop's Xvnc.
+    pub fn rfb_socket(&self, desktop: &DesktopId) -> PathBuf {
+        self.runtime_dir.join(format!("{desktop}.rfb"))
+    }
+    /// The directory for a desktop's cookie and passwords.
+    pub fn desktop_dir(&self, desktop: &DesktopId) -> PathBuf {
+        self.runtime_dir.join(desktop.as_str())
+    }
+    /// The socket of a viewer.
+    pub fn viewer_socket(&self, viewer: &ViewerName) -> PathBuf {
+        self.runtime_dir.join(format!("view-{viewer}.sock"))
+    }
+}
+
+const VERSION: u32 = 1;
+
+impl Session {
+    /// Makes a new session for `project_dir` and takes its lock. Without a `name` it is called after
+    /// the project directory.
+    pub fn create(
+        roots: &Roots,
+        project_dir: &Path,
+        name: Option<&str>,
+    ) -> Result<Self, SessionError> {
+        let state_root = roots.state()?;
+        let runtime_root = roots.runtime()?;
+        let id = new_id()?;
+        let paths = SessionPaths {
+            state_dir: state_root.join(id.as_str()),
+            runtime_dir: runtime_root.join(id.as_str()),
+        };
+        dirs::private_dir(&paths.state_dir, "XDG_STATE_HOME")?;
+        let lock = take_lock(&id, &paths)?;
+        let fallback = project_dir.file_name().map_or_else(
+            || id.to_string(),
+            |name| name.to_string_lossy().into_owned(),
+        );
+        let session = Self {
+            info: SessionInfo {
+                version: VERSION,
+                id,
+                name: name.map_or(fallback, str::to_owned),
+                project_dir: project_dir.to_string_lossy().into_owned(),
+                created_at: clock::wall(),
+                ended_at: None,
+            },
+            paths,
+            _lock: lock,
+        };
+        session.store_info()?;
+        session.make_directories()?;
+        Ok(session)
+    }
+
+    /// Takes over a session that was ended or whose host died: its lock first, then what the
+    /// predecessor left in the runtime directory is swept, except what belongs to desktops that may
+    /// be adopted.
+    pub fn reopen(roots: &Roots, id: &SessionId) -> Result<Self, SessionError> {
+        if !is_session_id(id.as_str()) {
+            return Err(SessionError::Unknown(id.clone()));
+        }
+        let paths = SessionPaths {
+            state_dir: roots.state()?.join(id.as_str()),
+            runtime_dir: roots.runtime()?.join(id.as_str()),
+        };
+        if !paths.state_dir.is_dir() {
+            return Err(SessionError::Unknown(id.clone()));
+        }
+        dirs::check_private(&paths.state_dir, "XDG_STATE_HOME")?;
+        let lock = take_lock(id, &paths)?;
+        let info = SessionInfo {
+            ended_at: None,
+            ..read_info(&paths.info())?
+        };
+        let session = Self {
+            info,
+            paths,
+            _lock: lock,
+        };
+        session.store_info()?;
+        session.make_directories()?;
+        Ok(session)
+    }
+
+    /// What the session is.
+    pub fn info(&self) -> &SessionInfo {
+        &self.info
+    }
+
+    /// Where its files are.
+    pub fn paths(&self) -> &SessionPaths {
+        &self.paths
+    }
+
+    /// Records that the session was ended in order and removes its runtime directory. The lock is
+    /// released when `self` is dropped, at the end of this call.
+    pub fn end(mut self) -> Result<(), SessionError> {
+        self.info.ended_at = Some(clock::wall());
+        self.store_info()?;
+        match std::fs::remove_dir_all(&self.paths.runtime_dir) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(io_error(&self.paths.runtime_dir)(error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn store_info(&self) -> Result<(), SessionError> {
+        let path = self.paths.info();
+        let text = serde_json::to_vec_pretty(&self.info)
+            .map_err(|error| io_error(&path)(io::Error::other(error)))?;
+        atomic_file::replace(&path, &text).map_err(io_error(&path))
+    }
+
+    fn make_directories(&self) -> Result<(), SessionError> {
+        dirs::private_dir(&self.paths.evidence(), "XDG_STATE_HOME")?;
+        dirs::private_dir(&self.paths.logs(), "XDG_STATE_HOME")?;
+        dirs::private_dir(&self.paths.runtime_dir, "XDG_RUNTIME_DIR")?;
+        Ok(())
+    }
+}
+
+/// All stored sessions of this user, newest first; those that cannot be read are left out with a
+/// line in the log.
+pub fn list(roots: &Roots) -> Result<Vec<SessionSummary>, SessionError> {
+    let root = roots.state()?;
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(&root).map_err(io_error(&root))? {
+        let state_dir = entry.map_err(io_error(&root))?.path();
+        let info = match read_info(&state_dir.join("session.json")) {
+            Ok(info) => info,
+            Err(error) => {
+                tracing::debug!(directory = %state_dir.display(), %error, "not a readable session");
+                continue;
+            }
+        };
+        let state = if FileLock::is_held(&state_dir.join("host.lock")) {
+            SessionState::Live
+        } else if info.ended_at.is_some() {
+            SessionState::Ended
+        } else {
+            SessionState::Crashed
+        };
+        found.push(SessionSummary {
+            info,
+            state,
+            state_dir,
+        });
+    }
+    found.sort_by_key(|summary| Reverse(summary.info.created_at));
+    Ok(found)
+}
+
+/// Whether `text` can be a session's id: what comes from outside becomes part of a path.
+pub fn is_session_id(text: &str) -> bool {
+    (1..=32).contains(&text.len())
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
+}
+
+/// Eight characters, 40 random bits; without letters that read like digits.
+fn new_id() -> Result<SessionId, SessionError> {
+    const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+    let mut random = [0u8; 8];
+    getrandom::fill(&mut random)
+        .map_err(|error| io_error(Path::new("/dev/urandom"))(io::Error::other(error)))?;
+    Ok(SessionId(
+        random
+            .iter()
+            .map(|byte| char::from(ALPHABET[usize::from(byte & 31)]))
+            .collect(),
+    ))
+}
+
+fn take_lock(id: &SessionId, paths: &SessionPaths) -> Result<FileLock, SessionError> {
+    FileLock::try_acquire(&paths.lock()).map_err(|error| match error {
+        LockError::Held { holder, .. } => SessionError::Held {
+            id: id.clone(),
+            holder,
+        },
+        other => SessionError::Lock(other),
+    })
+}
+
+fn read_info(path: &Path) -> Result<SessionInfo, SessionError> {
+    let text = std::fs::read(path).map_err(io_error(path))?;
+    let corrupt = |reason: String| SessionError::Corrupt {
+        path: path.to_owned(),
+        reason,
+    };
+    let info: SessionInfo =
+        serde_json::from_slice(&text).map_err(|error| corrupt(error.to_string()))?;
+    if info.version != VERSION {
+        return Err(corrupt(format!("unknown version {}", info.version)));
+    }
+    Ok(info)
+}
+
+fn io_error(path: &Path) -> impl Fn(io::Error) -> SessionError + '_ {
+    |source| SessionError::Io {
+        path: path.to_owned(),
+        source,
+    }
+}
