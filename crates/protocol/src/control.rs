@@ -87,6 +87,9 @@ pub struct LeaseView {
     pub expires_in_ms: u64,
     /// The viewer that is bound to it, if any.
     pub viewer: Option<ViewerName>,
+    /// Whether a client is connected to that viewer's socket.
+    #[serde(default)]
+    pub viewer_connected: bool,
     /// Whether observers get no pictures while it lasts.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub private: bool,
