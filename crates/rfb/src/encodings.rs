@@ -5,6 +5,8 @@
 //! extended mouse buttons (-316), xvp (-309), gii (-305), audio (-259), and everything of VMware, UltraVNC and
 //! TightVNC's file transfer.
 
+pub use crate::clipboard::EXTENDED_CLIPBOARD;
+
 /// Pixels as they are.
 pub const RAW: i32 = 0;
 /// A move of pixels that the viewer already has.
@@ -39,8 +41,6 @@ pub const FENCE: i32 = -312;
 pub const CONTINUOUS_UPDATES: i32 = -313;
 /// The pointer's shape with transparency.
 pub const CURSOR_WITH_ALPHA: i32 = -314;
-/// Clipboards in Unicode, announced first and sent when asked for.
-pub const EXTENDED_CLIPBOARD: i32 = 0xC0A1_E5CE_u32.cast_signed();
 
 /// What a viewer can do, from the newest list that it sent, and what of it the server is told.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

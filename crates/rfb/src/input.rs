@@ -135,6 +135,21 @@ pub fn update_request(
     }
 }
 
+/// Asks for the changes of a rectangle without a request for each, or no longer.
+pub fn continuous_updates(
+    enable: bool,
+    x: u16,
+    y: u16,
+    width: u16,
+    height: u16,
+    out: &mut Vec<u8>,
+) {
+    out.extend([150, u8::from(enable)]);
+    for value in [x, y, width, height] {
+        out.extend(value.to_be_bytes());
+    }
+}
+
 /// Writes a fence with `flags` and the first [`FENCE_PAYLOAD_LIMIT`] bytes of `payload`.
 /// The server answers one that carries [`FENCE_REQUEST`] with the same payload.
 pub fn fence(flags: u32, payload: &[u8], out: &mut Vec<u8>) {

@@ -9,6 +9,7 @@ pub mod clipboard;
 pub mod encodings;
 pub mod frame;
 pub mod framing;
+pub mod gate;
 pub mod handshake;
 pub mod input;
 pub mod keys;

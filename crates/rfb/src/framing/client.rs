@@ -24,6 +24,11 @@ pub enum ClientMessage {
     CutText(Vec<u8>),
     /// A message of the extended clipboard: flags and what follows them.
     ExtendedCutText(Vec<u8>),
+    /// A clipboard longer than [`CUT_TEXT_LIMIT`]; it is skipped.
+    CutTextTooLong {
+        /// Its length in bytes.
+        length: u64,
+    },
     /// Updates without a request for each.
     ContinuousUpdates {
         /// On or off.
@@ -53,6 +58,8 @@ pub struct ClientParser {
     buffer: Vec<u8>,
     /// Where in the buffer the next message begins.
     start: usize,
+    /// Bytes to come of a clipboard that is skipped.
+    skip: u64,
 }
 
 impl ClientParser {
@@ -65,7 +72,11 @@ impl ClientParser {
     pub fn push(&mut self, input: &[u8]) {
         self.buffer.drain(..self.start);
         self.start = 0;
-        self.buffer.extend_from_slice(input);
+        let skipped = input
+            .len()
+            .min(usize::try_from(self.skip).unwrap_or(usize::MAX));
+        self.skip -= skipped as u64;
+        self.buffer.extend_from_slice(&input[skipped..]);
     }
 
     /// The next whole message, if it is there.
@@ -74,15 +85,23 @@ impl ClientParser {
     /// The message is not allowed or over a limit. Every further call says the same.
     pub fn next_message(&mut self) -> Result<Option<ClientMessage>, FramingError> {
         let bytes = &self.buffer[self.start..];
-        let Some(length) = length(bytes)? else {
-            return Ok(None);
-        };
-        let Some(message) = bytes.get(..length) else {
-            return Ok(None);
-        };
-        let message = decode(message)?;
-        self.start += length;
-        Ok(Some(message))
+        match length(bytes)? {
+            Some(Length::Whole(length)) => {
+                let Some(message) = bytes.get(..length) else {
+                    return Ok(None);
+                };
+                let message = decode(message)?;
+                self.start += length;
+                Ok(Some(message))
+            }
+            Some(Length::Skip { head, body }) => {
+                let there = (bytes.len() - head).min(usize::try_from(body).unwrap_or(usize::MAX));
+                self.start += head + there;
+                self.skip = body - there as u64;
+                Ok(Some(ClientMessage::CutTextTooLong { length: body }))
+            }
+            None => Ok(None),
+        }
     }
 
     /// Bytes that are there but not yet a message.
@@ -91,12 +110,20 @@ impl ClientParser {
     }
 }
 
+/// What the front of a message says about its length.
+enum Length {
+    /// So many bytes in all.
+    Whole(usize),
+    /// A head that is there, and a body too long to be kept.
+    Skip { head: usize, body: u64 },
+}
+
 /// The length of the message at the front of `bytes`; `None` if too little of it is there to say.
-fn length(bytes: &[u8]) -> Result<Option<usize>, FramingError> {
+fn length(bytes: &[u8]) -> Result<Option<Length>, FramingError> {
     let Some(kind) = bytes.first() else {
         return Ok(None);
     };
-    Ok(match *kind {
+    let whole = match *kind {
         0 => Some(4 + PixelFormat::WIRE_LEN),
         2 => match u16_at(bytes, 2) {
             Some(count) => {
@@ -109,12 +136,18 @@ fn length(bytes: &[u8]) -> Result<Option<usize>, FramingError> {
         4 => Some(8),
         5 => Some(6),
         6 => match u32_at(bytes, 4).map(u32::cast_signed) {
+            Some(-3..0) => return Err(FramingError::TooShort("an extended clipboard message")),
             Some(length) => {
-                if (-3..0).contains(&length) {
-                    return Err(FramingError::TooShort("an extended clipboard message"));
-                }
                 let length = u64::from(length.unsigned_abs());
-                Some(8 + bounded("a clipboard", length, CUT_TEXT_LIMIT)?)
+                match bounded("a clipboard", length, CUT_TEXT_LIMIT) {
+                    Ok(length) => Some(8 + length),
+                    Err(_) => {
+                        return Ok(Some(Length::Skip {
+                            head: 8,
+                            body: length,
+                        }));
+                    }
+                }
             }
             None => None,
         },
@@ -134,7 +167,8 @@ fn length(bytes: &[u8]) -> Result<Option<usize>, FramingError> {
             None => None,
         },
         unknown => return Err(FramingError::Message(unknown)),
-    })
+    };
+    Ok(whole.map(Length::Whole))
 }
 
 /// Reads a message that is there from its first byte to its last.

@@ -11,7 +11,8 @@ pub use server::{ServerEvent, ServerMessage, ServerParser};
 
 use crate::input;
 
-/// Longest clipboard text accepted in either direction, in bytes on the wire.
+/// Longest clipboard text accepted in either direction, in bytes on the wire; a longer one is skipped, since its size
+/// was decided by the owner of a clipboard and not by the side that sends it.
 pub const CUT_TEXT_LIMIT: usize = 1 << 20;
 /// Most encodings accepted in one list. The longest list that a known viewer sends has about sixty.
 pub const ENCODINGS_LIMIT: usize = 1024;
@@ -31,10 +32,11 @@ impl Fence {
         self.flags & input::FENCE_REQUEST != 0
     }
 
-    /// Appends the answer that a side gives which handles messages strictly one after the other.
+    /// Appends the answer of a side that handles messages strictly one after the other. It does not promise to
+    /// handle the next message in one step with the answer, so that flag is missing from it.
     pub fn answer(&self, out: &mut Vec<u8>) {
-        let known = input::FENCE_BLOCK_BEFORE | input::FENCE_BLOCK_AFTER | input::FENCE_SYNC_NEXT;
-        input::fence(self.flags & known, &self.payload, out);
+        let kept = input::FENCE_BLOCK_BEFORE | input::FENCE_BLOCK_AFTER;
+        input::fence(self.flags & kept, &self.payload, out);
     }
 
     /// Appends the fence as it goes over the wire, the same in both directions.

@@ -102,7 +102,7 @@ impl ServerParser {
 
     /// Whether everything so far was whole messages, so that another one may be put in here.
     pub fn at_boundary(&self) -> bool {
-        self.step == Step::Type
+        self.step == Step::Type && self.head.is_empty()
     }
 
     /// Finds the next event in `input` from `at` on and moves `at` behind it; `None` when all is taken.
