@@ -191,6 +191,11 @@ impl Client {
         )
     }
 
+    /// Whether the connection has ended, so that every further call fails.
+    pub fn is_closed(&self) -> bool {
+        self.connection.waiting.lock().is_none()
+    }
+
     /// Introduces the client, so that the record knows it; `act_as` gives up power.
     pub async fn hello(
         &self,

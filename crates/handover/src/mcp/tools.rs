@@ -1,0 +1,208 @@
+//! The tools and how they are presented to an agent.
+
+use std::sync::{Arc, LazyLock};
+
+use handover_protocol::Method;
+use rmcp::handler::server::tool::schema_for_type;
+use rmcp::model::{JsonObject, Tool, ToolAnnotations};
+
+use super::arguments;
+
+/// A tool of the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Act {
+    /// Passes its arguments to the method of the host that does the same.
+    Desktop(Method),
+    /// `desktop_screenshot`, whose answer carries the picture.
+    Screenshot,
+    /// `takeover_status`, whose answer carries the last hand-back and its picture.
+    TakeoverStatus,
+    /// `request_human`.
+    RequestHuman,
+    /// `request_status`, which may wait.
+    RequestStatus,
+}
+
+/// One entry of the tool list.
+pub(super) struct Entry {
+    /// What a call of the tool does.
+    pub(super) act: Act,
+    /// How the tool is presented.
+    pub(super) tool: Tool,
+}
+
+impl Entry {
+    /// The entry of that name.
+    pub(super) fn named(name: &str) -> Option<&'static Self> {
+        ALL.iter().find(|entry| entry.tool.name == name)
+    }
+
+    /// Every tool, in the order in which they are listed.
+    pub(super) fn all() -> &'static [Self] {
+        &ALL
+    }
+}
+
+/// What calling a tool can change, for the hints that clients show to people.
+enum Effect {
+    /// Nothing.
+    Observes,
+    /// The desktop, in ways that cannot be foreseen: a click may delete.
+    Acts,
+    /// Only what a person is told.
+    Asks,
+}
+
+static ALL: LazyLock<Vec<Entry>> = LazyLock::new(|| {
+    vec![
+        entry(
+            "desktop_screenshot",
+            "Take a screenshot",
+            "Takes a screenshot of the desktop and returns it as a PNG image, with its size, path, \
+             sha256 and epoch. All coordinates of the other tools are pixels of this picture. Take \
+             one before the first click and after every takeover: until then coordinate tools \
+             answer `stale_observation`.",
+            Effect::Observes,
+            Act::Screenshot,
+            schema_for_type::<arguments::OnDesktop>(),
+        ),
+        entry(
+            "desktop_windows",
+            "List windows",
+            "Lists the windows on the desktop with their titles, places and sizes. A browser's \
+             window title contains the title of its page.",
+            Effect::Observes,
+            Act::Desktop(Method::DesktopWindows),
+            schema_for_type::<arguments::OnDesktop>(),
+        ),
+        entry(
+            "desktop_launch",
+            "Start a program",
+            "Starts a program on the desktop and returns its pid and the path of its log at once, \
+             without waiting for its window. Take a screenshot or list the windows to see when it \
+             is ready.",
+            Effect::Acts,
+            Act::Desktop(Method::DesktopLaunch),
+            schema_for_type::<arguments::Launch>(),
+        ),
+        entry(
+            "desktop_click",
+            "Click",
+            "Clicks at a point of the desktop.",
+            Effect::Acts,
+            Act::Desktop(Method::DesktopClick),
+            schema_for_type::<arguments::Click>(),
+        ),
+        entry(
+            "desktop_double_click",
+            "Double-click",
+            "Double-clicks at a point of the desktop.",
+            Effect::Acts,
+            Act::Desktop(Method::DesktopDoubleClick),
+            schema_for_type::<arguments::Click>(),
+        ),
+        entry(
+            "desktop_move",
+            "Move the pointer",
+            "Moves the pointer to a point without clicking, to hover.",
+            Effect::Acts,
+            Act::Desktop(Method::DesktopMove),
+            schema_for_type::<arguments::Point>(),
+        ),
+        entry(
+            "desktop_scroll",
+            "Scroll",
+            "Turns the mouse wheel, at a point or where the pointer is.",
+            Effect::Acts,
+            Act::Desktop(Method::DesktopScroll),
+            schema_for_type::<arguments::Scroll>(),
+        ),
+        entry(
+            "desktop_drag",
+            "Drag",
+            "Presses a button at one point, moves to another and releases it there.",
+            Effect::Acts,
+            Act::Desktop(Method::DesktopDrag),
+            schema_for_type::<arguments::Drag>(),
+        ),
+        entry(
+            "desktop_type",
+            "Type text",
+            "Types text into the window that has the focus. Click into a field first. Only the \
+             length of the text is recorded. Do not type passwords or codes you were given in \
+             text; ask a person with request_human instead.",
+            Effect::Acts,
+            Act::Desktop(Method::DesktopType),
+            schema_for_type::<arguments::Type>(),
+        ),
+        entry(
+            "desktop_key",
+            "Press keys",
+            "Presses a key or a chord, like `Return` or `ctrl+l`.",
+            Effect::Acts,
+            Act::Desktop(Method::DesktopKey),
+            schema_for_type::<arguments::Key>(),
+        ),
+        entry(
+            "takeover_status",
+            "Who is in control",
+            "Says who controls the desktop (`agent`, `human` or `paused`), the lease of the person \
+             in control (holder, since, time left), and the last hand-back: who had control, for \
+             how long, their note, the windows opened and closed, and the screenshot at that \
+             moment as an image.",
+            Effect::Observes,
+            Act::TakeoverStatus,
+            schema_for_type::<arguments::OnDesktop>(),
+        ),
+        entry(
+            "request_human",
+            "Ask for a person",
+            "Asks a person for help: to take over the desktop for a step you cannot or must not do \
+             (a password, a code, a captcha, a payment, a decision), or to answer a question in \
+             text. Returns a requestId at once; then call request_status with waitMs until it is \
+             no longer open. While a person is in control your desktop actions answer \
+             `human_control_active`.",
+            Effect::Asks,
+            Act::RequestHuman,
+            schema_for_type::<arguments::RequestHuman>(),
+        ),
+        entry(
+            "request_status",
+            "Wait for the person",
+            "Says what became of a request_human: whether it is still open, was answered (with the \
+             text), or was met by a takeover that has ended. Waits up to waitMs (at most 60000) \
+             for a change. After a takeover take a fresh screenshot before you act.",
+            Effect::Observes,
+            Act::RequestStatus,
+            schema_for_type::<arguments::RequestStatus>(),
+        ),
+    ]
+});
+
+fn entry(
+    name: &'static str,
+    title: &'static str,
+    description: &'static str,
+    effect: Effect,
+    act: Act,
+    schema: Arc<JsonObject>,
+) -> Entry {
+    let hints = ToolAnnotations::with_title(title);
+    let hints = match effect {
+        Effect::Observes => hints.read_only(true).idempotent(true).open_world(false),
+        Effect::Acts => hints
+            .read_only(false)
+            .destructive(true)
+            .idempotent(false)
+            .open_world(true),
+        Effect::Asks => hints
+            .read_only(false)
+            .destructive(false)
+            .idempotent(false)
+            .open_world(true),
+    };
+    let tool = Tool::new(name, description, schema)
+        .with_title(title)
+        .with_annotations(hints);
+    Entry { act, tool }
+}
