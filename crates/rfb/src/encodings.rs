@@ -42,6 +42,9 @@ pub const CONTINUOUS_UPDATES: i32 = -313;
 /// The pointer's shape with transparency.
 pub const CURSOR_WITH_ALPHA: i32 = -314;
 
+/// VMware's form of a pointer's shape. Servers are never offered it, but recordings made without a gate have it.
+pub const VMWARE_CURSOR: i32 = 0x574d_5664;
+
 /// What a viewer can do, from the newest list that it sent, and what of it the server is told.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Negotiated {

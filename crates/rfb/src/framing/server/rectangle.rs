@@ -30,6 +30,11 @@ pub(super) enum Part {
     Length,
     /// The encoding inside a cursor with transparency.
     AlphaEncoding { pixels: u64 },
+    /// The kind of a VMware cursor.
+    VmwareCursor {
+        /// Pixels of the cursor.
+        pixels: u64,
+    },
     /// The number of screens.
     Screens,
     /// Tight: how it is compressed.
@@ -102,6 +107,9 @@ impl Rectangle {
             encodings::CURSOR_WITH_ALPHA => Ok(Next::Part(Part::AlphaEncoding {
                 pixels: area.pixels(),
             })),
+            encodings::VMWARE_CURSOR => Ok(Next::Part(Part::VmwareCursor {
+                pixels: area.pixels(),
+            })),
             encodings::EXTENDED_DESKTOP_SIZE => Ok(Next::Part(Part::Screens)),
             encodings::LED_STATE => payload(1),
             encodings::DESKTOP_SIZE | encodings::QEMU_KEYS => payload(0),
@@ -117,6 +125,7 @@ impl Part {
         match self {
             Part::End => 0,
             Part::Length | Part::AlphaEncoding { .. } | Part::Screens => 4,
+            Part::VmwareCursor { .. } => 2,
             Part::Tight(_)
             | Part::TightFilter(_)
             | Part::TightPalette(_)
@@ -133,6 +142,15 @@ impl Part {
                 // Always four bytes a pixel, whatever the pixel format.
                 encodings::RAW => Ok(Next::Payload(pixels * 4, Part::End)),
                 unknown => Err(FramingError::Encoding(unknown)),
+            },
+            Part::VmwareCursor { pixels } => match head[0] {
+                // A mask to keep and a mask to flip, each a whole picture.
+                0 => Ok(Next::Payload(
+                    pixels * format.bytes_per_pixel() * 2,
+                    Part::End,
+                )),
+                1 => Ok(Next::Payload(pixels * 4, Part::End)),
+                _ => Err(FramingError::Encoding(encodings::VMWARE_CURSOR)),
             },
             Part::Screens => Ok(Next::Payload(u64::from(head[0]) * 16, Part::End)),
             Part::Tight(area) => tight(head[0], area, format),
