@@ -30,13 +30,19 @@ pub fn eventually<T>(what: &str, bound: Duration, mut condition: impl FnMut() ->
 pub fn holds_for(what: &str, time: Duration, mut condition: impl FnMut() -> bool) {
     let started = Instant::now();
     while started.elapsed() < time {
-        assert!(condition(), "stopped being true after {:?}: {what}", started.elapsed());
+        assert!(
+            condition(),
+            "stopped being true after {:?}: {what}",
+            started.elapsed()
+        );
         thread::sleep(Duration::from_millis(5));
     }
 }
 
 /// Milliseconds since 1970, as in the record's `at`.
 pub fn wall_ms() -> f64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).expect("a clock after 1970");
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .expect("a clock after 1970");
     since.as_secs_f64() * 1000.0
 }

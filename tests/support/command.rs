@@ -30,7 +30,8 @@ impl Outcome {
     /// # Panics
     /// When standard output is anything else.
     pub fn json(&self) -> Value {
-        serde_json::from_str(self.out.trim()).unwrap_or_else(|error| panic!("no JSON ({error}): {self:?}"))
+        serde_json::from_str(self.out.trim())
+            .unwrap_or_else(|error| panic!("no JSON ({error}): {self:?}"))
     }
 
     /// The object of a command that must have succeeded.
@@ -44,7 +45,10 @@ impl Outcome {
         assert_eq!(self.code, 1, "{self:?}");
         let said = self.json();
         assert_eq!(said["ok"], false, "{self:?}");
-        said["error"]["code"].as_str().unwrap_or_default().to_owned()
+        said["error"]["code"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned()
     }
 }
 
@@ -60,7 +64,10 @@ pub struct Running {
 impl Running {
     /// Starts `command` with both outputs collected.
     pub fn start(command: &mut Command) -> Self {
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         let started = Instant::now();
         let mut child = command.spawn().expect("the program starts");
         let (out, err) = (Arc::default(), Arc::default());
@@ -68,7 +75,13 @@ impl Running {
             collect(child.stdout.take().expect("piped"), Arc::clone(&out)),
             collect(child.stderr.take().expect("piped"), Arc::clone(&err)),
         ];
-        Self { child, started, out, err, readers }
+        Self {
+            child,
+            started,
+            out,
+            err,
+            readers,
+        }
     }
 
     /// Its process id.
@@ -93,9 +106,16 @@ impl Running {
 
     /// The first JSON object it prints that satisfies `wanted`.
     pub fn line(&self, what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
-        eventually(&format!("{what}; said: {}{}", self.out(), self.err()), LONG, || {
-            self.out().lines().filter_map(|line| serde_json::from_str(line).ok()).find(|value| wanted(value))
-        })
+        eventually(
+            &format!("{what}; said: {}{}", self.out(), self.err()),
+            LONG,
+            || {
+                self.out()
+                    .lines()
+                    .filter_map(|line| serde_json::from_str(line).ok())
+                    .find(|value| wanted(value))
+            },
+        )
     }
 
     /// Waits for its end.
@@ -107,18 +127,33 @@ impl Running {
             if let Some(status) = self.child.try_wait().expect("waiting") {
                 break status;
             }
-            assert!(self.started.elapsed() < bound, "still runs: {}{}", self.out(), self.err());
+            assert!(
+                self.started.elapsed() < bound,
+                "still runs: {}{}",
+                self.out(),
+                self.err()
+            );
             thread::sleep(Duration::from_millis(2));
         };
         let took = self.started.elapsed();
         // A process left behind may keep the pipes open: what came until now is what counts then.
         let grace = Instant::now();
-        while grace.elapsed() < Duration::from_secs(1) && !self.readers.iter().all(thread::JoinHandle::is_finished) {
+        while grace.elapsed() < Duration::from_secs(1)
+            && !self.readers.iter().all(thread::JoinHandle::is_finished)
+        {
             thread::sleep(Duration::from_millis(2));
         }
         let signalled = std::os::unix::process::ExitStatusExt::signal(&status);
-        let code = status.code().or_else(|| signalled.map(|number| number + 128)).unwrap_or(-1);
-        Outcome { code, out: self.out(), err: self.err(), took }
+        let code = status
+            .code()
+            .or_else(|| signalled.map(|number| number + 128))
+            .unwrap_or(-1);
+        Outcome {
+            code,
+            out: self.out(),
+            err: self.err(),
+            took,
+        }
     }
 }
 
@@ -133,8 +168,13 @@ fn collect(from: impl Read + Send + 'static, into: Arc<Mutex<String>>) -> thread
     thread::spawn(move || {
         let mut reader = BufReader::new(from);
         let mut line = Vec::new();
-        while reader.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
-            into.lock().expect("no panic while reading").push_str(&String::from_utf8_lossy(&line));
+        while reader
+            .read_until(b'\n', &mut line)
+            .is_ok_and(|read| read > 0)
+        {
+            into.lock()
+                .expect("no panic while reading")
+                .push_str(&String::from_utf8_lossy(&line));
             line.clear();
         }
     })

@@ -18,12 +18,23 @@ pub struct Display {
 impl Display {
     /// Connects as a trusted client.
     pub fn connect(&self) -> RustConnection {
-        let number = self.name.trim_start_matches(':').split('.').next().expect("a number");
-        let stream = UnixStream::connect(format!("/tmp/.X11-unix/X{number}")).expect("the display's socket");
+        let number = self
+            .name
+            .trim_start_matches(':')
+            .split('.')
+            .next()
+            .expect("a number");
+        let stream =
+            UnixStream::connect(format!("/tmp/.X11-unix/X{number}")).expect("the display's socket");
         let (stream, _) = DefaultStream::from_unix_stream(stream).expect("a stream for X");
         let cookie = cookie(&self.authority).expect("a cookie in the authority file");
-        RustConnection::connect_to_stream_with_auth_info(stream, 0, b"MIT-MAGIC-COOKIE-1".to_vec(), cookie)
-            .expect("the display accepts the cookie")
+        RustConnection::connect_to_stream_with_auth_info(
+            stream,
+            0,
+            b"MIT-MAGIC-COOKIE-1".to_vec(),
+            cookie,
+        )
+        .expect("the display accepts the cookie")
     }
 }
 

@@ -18,11 +18,19 @@ pub struct Place {
 impl Place {
     /// A fresh place. Its paths are short, since a unix socket's path may have 107 bytes only.
     pub fn new() -> Self {
-        let directory = tempfile::Builder::new().prefix("ho").rand_bytes(6).tempdir_in("/tmp").expect("/tmp");
+        let directory = tempfile::Builder::new()
+            .prefix("ho")
+            .rand_bytes(6)
+            .tempdir_in("/tmp")
+            .expect("/tmp");
         for name in ["r", "s", "p"] {
             fs::create_dir(directory.path().join(name)).expect("a directory of the test");
         }
-        fs::set_permissions(directory.path().join("r"), fs::Permissions::from_mode(0o700)).expect("mode");
+        fs::set_permissions(
+            directory.path().join("r"),
+            fs::Permissions::from_mode(0o700),
+        )
+        .expect("mode");
         Self { directory }
     }
 
@@ -49,9 +57,19 @@ impl Place {
     /// A command of any program with this place's environment.
     pub fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
-        command.current_dir(self.project()).env("XDG_RUNTIME_DIR", self.runtime());
-        command.env("XDG_STATE_HOME", self.state()).env("HOME", self.path());
-        for name in ["HANDOVER_SESSION", "DISPLAY", "XAUTHORITY", "WAYLAND_DISPLAY", "HERDR_PANE_ID"] {
+        command
+            .current_dir(self.project())
+            .env("XDG_RUNTIME_DIR", self.runtime());
+        command
+            .env("XDG_STATE_HOME", self.state())
+            .env("HOME", self.path());
+        for name in [
+            "HANDOVER_SESSION",
+            "DISPLAY",
+            "XAUTHORITY",
+            "WAYLAND_DISPLAY",
+            "HERDR_PANE_ID",
+        ] {
             command.env_remove(name);
         }
         command
@@ -66,7 +84,8 @@ impl Place {
     pub fn processes(&self) -> Vec<i32> {
         let mark = self.path().to_string_lossy().into_owned();
         let own = std::process::id().cast_signed();
-        let started = |pid: &i32| *pid != own && processes::alive(*pid) && processes::mentions(*pid, &mark);
+        let started =
+            |pid: &i32| *pid != own && processes::alive(*pid) && processes::mentions(*pid, &mark);
         processes::all().into_iter().filter(started).collect()
     }
 }

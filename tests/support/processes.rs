@@ -8,7 +8,9 @@ pub use rustix::process::Signal;
 
 /// Sends `signal` to one process; one that has gone is left alone.
 pub fn signal(pid: i32, signal: Signal) {
-    let Some(pid) = Pid::from_raw(pid) else { return };
+    let Some(pid) = Pid::from_raw(pid) else {
+        return;
+    };
     let _ = kill_process(pid, signal);
 }
 
@@ -24,7 +26,10 @@ pub fn alive(pid: i32) -> bool {
 
 /// The processes whose parent is `pid`.
 pub fn children(pid: i32) -> Vec<i32> {
-    all().into_iter().filter(|&other| stat(other).is_some_and(|(_, parent)| parent == pid)).collect()
+    all()
+        .into_iter()
+        .filter(|&other| stat(other).is_some_and(|(_, parent)| parent == pid))
+        .collect()
 }
 
 /// All processes below `pid`, parents before children.
@@ -53,7 +58,10 @@ pub fn mentions(pid: i32, text: &str) -> bool {
 /// All process ids.
 pub fn all() -> Vec<i32> {
     let entries = fs::read_dir("/proc").expect("/proc");
-    entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+    entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .collect()
 }
 
 fn stat(pid: i32) -> Option<(char, i32)> {

@@ -12,7 +12,8 @@ use x11rb::connection::Connection;
 use x11rb::protocol::Event;
 use x11rb::protocol::xinput::{self, ConnectionExt as _, XIEventMask};
 use x11rb::protocol::xproto::{
-    ConnectionExt as _, CreateWindowAux, EventMask, GetKeyboardMappingReply, InputFocus, WindowClass,
+    ConnectionExt as _, CreateWindowAux, EventMask, GetKeyboardMappingReply, InputFocus,
+    WindowClass,
 };
 use x11rb::rust_connection::RustConnection;
 
@@ -56,15 +57,24 @@ impl Recorder {
     pub fn everything(display: &Display) -> Self {
         let x = display.connect();
         let root = x.setup().roots[0].root;
-        x.xinput_xi_query_version(2, 2).expect("XInput").reply().expect("XInput 2.2");
+        x.xinput_xi_query_version(2, 2)
+            .expect("XInput")
+            .reply()
+            .expect("XInput 2.2");
         let raw = XIEventMask::RAW_KEY_PRESS
             | XIEventMask::RAW_KEY_RELEASE
             | XIEventMask::RAW_BUTTON_PRESS
             | XIEventMask::RAW_BUTTON_RELEASE
             | XIEventMask::RAW_MOTION;
         let masters = 1;
-        let mask = xinput::EventMask { deviceid: masters, mask: vec![raw] };
-        x.xinput_xi_select_events(root, &[mask]).expect("sent").check().expect("raw events selected");
+        let mask = xinput::EventMask {
+            deviceid: masters,
+            mask: vec![raw],
+        };
+        x.xinput_xi_select_events(root, &[mask])
+            .expect("sent")
+            .check()
+            .expect("raw events selected");
         Self::start(x)
     }
 
@@ -78,14 +88,32 @@ impl Recorder {
             | EventMask::BUTTON_PRESS
             | EventMask::BUTTON_RELEASE
             | EventMask::POINTER_MOTION;
-        let look = CreateWindowAux::new().override_redirect(1).background_pixel(0x0033_6699).event_mask(events);
+        let look = CreateWindowAux::new()
+            .override_redirect(1)
+            .background_pixel(0x0033_6699)
+            .event_mask(events);
         let (width, height) = (screen.width_in_pixels, screen.height_in_pixels);
-        x.create_window(0, window, screen.root, 0, 0, width, height, 0, WindowClass::INPUT_OUTPUT, 0, &look)
+        x.create_window(
+            0,
+            window,
+            screen.root,
+            0,
+            0,
+            width,
+            height,
+            0,
+            WindowClass::INPUT_OUTPUT,
+            0,
+            &look,
+        )
+        .expect("sent")
+        .check()
+        .expect("a window");
+        x.map_window(window).expect("sent").check().expect("mapped");
+        x.set_input_focus(InputFocus::PARENT, window, x11rb::CURRENT_TIME)
             .expect("sent")
             .check()
-            .expect("a window");
-        x.map_window(window).expect("sent").check().expect("mapped");
-        x.set_input_focus(InputFocus::PARENT, window, x11rb::CURRENT_TIME).expect("sent").check().expect("focused");
+            .expect("focused");
         Self::start(x)
     }
 
@@ -109,9 +137,17 @@ impl Recorder {
         let mut held = Vec::new();
         for seen in self.seen() {
             match seen.what {
-                What::Key { down: true, .. } | What::Button { down: true, .. } => held.push(seen.what),
-                What::Key { down: false, keysym } => held.retain(|&what| what != What::Key { down: true, keysym }),
-                What::Button { down: false, number } => {
+                What::Key { down: true, .. } | What::Button { down: true, .. } => {
+                    held.push(seen.what)
+                }
+                What::Key {
+                    down: false,
+                    keysym,
+                } => held.retain(|&what| what != What::Key { down: true, keysym }),
+                What::Button {
+                    down: false,
+                    number,
+                } => {
                     held.retain(|&what| what != What::Button { down: true, number });
                 }
                 What::Motion => {}
@@ -124,7 +160,11 @@ impl Recorder {
         let (seen, stop) = (Arc::default(), Arc::new(AtomicBool::new(false)));
         let (into, until) = (Arc::clone(&seen), Arc::clone(&stop));
         let thread = std::thread::spawn(move || record(&x, &into, &until));
-        Self { seen, stop, thread: Some(thread) }
+        Self {
+            seen,
+            stop,
+            thread: Some(thread),
+        }
     }
 }
 
@@ -149,13 +189,24 @@ fn record(x: &RustConnection, into: &Mutex<Vec<Seen>>, stop: &AtomicBool) {
             Ok(Some(event)) => {
                 let before = wall_ms();
                 if let Some((what, at, time)) = read(&event, &keys) {
-                    let seen = Seen { what, at, after: wall_of(time, before), before };
+                    let seen = Seen {
+                        what,
+                        at,
+                        after: wall_of(time, before),
+                        before,
+                    };
                     into.lock().expect("no panic while reading").push(seen);
                 }
             }
             Ok(None) => {
-                let wait = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
-                let _ = poll(&mut [PollFd::from_borrowed_fd(x.stream().as_fd(), PollFlags::IN)], Some(&wait));
+                let wait = Timespec {
+                    tv_sec: 0,
+                    tv_nsec: 50_000_000,
+                };
+                let _ = poll(
+                    &mut [PollFd::from_borrowed_fd(x.stream().as_fd(), PollFlags::IN)],
+                    Some(&wait),
+                );
             }
             Err(_) => return,
         }
@@ -163,7 +214,10 @@ fn record(x: &RustConnection, into: &Mutex<Vec<Seen>>, stop: &AtomicBool) {
 }
 
 fn read(event: &Event, keys: &Keys) -> Option<(What, (i16, i16), u32)> {
-    let key = |down, code: u32| What::Key { down, keysym: keys.keysym(code) };
+    let key = |down, code: u32| What::Key {
+        down,
+        keysym: keys.keysym(code),
+    };
     let button = |down, number| What::Button { down, number };
     Some(match event {
         Event::XinputRawKeyPress(e) => (key(true, e.detail), (0, 0), e.time),
@@ -196,13 +250,21 @@ struct Keys {
 
 impl Keys {
     fn keysym(&self, code: u32) -> u32 {
-        let row = code.saturating_sub(self.first) as usize * usize::from(self.mapping.keysyms_per_keycode);
+        let row = code.saturating_sub(self.first) as usize
+            * usize::from(self.mapping.keysyms_per_keycode);
         self.mapping.keysyms.get(row).copied().unwrap_or_default()
     }
 }
 
 fn mapping(x: &RustConnection) -> Option<Keys> {
     let (first, last) = (x.setup().min_keycode, x.setup().max_keycode);
-    let mapping = x.get_keyboard_mapping(first, last - first + 1).ok()?.reply().ok()?;
-    Some(Keys { first: first.into(), mapping })
+    let mapping = x
+        .get_keyboard_mapping(first, last - first + 1)
+        .ok()?
+        .reply()
+        .ok()?;
+    Some(Keys {
+        first: first.into(),
+        mapping,
+    })
 }

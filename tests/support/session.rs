@@ -30,7 +30,9 @@ impl Session {
     /// A session in `place`, with options for `up`.
     pub fn with(place: Place, options: &[&str]) -> Self {
         let mut command = place.handover();
-        let said = Running::start(command.args(["up", "--json"]).args(options)).finish(LONG).done();
+        let said = Running::start(command.args(["up", "--json"]).args(options))
+            .finish(LONG)
+            .done();
         Self { place, said }
     }
 
@@ -38,12 +40,17 @@ impl Session {
     pub fn again(&mut self) {
         let id = self.id();
         let mut command = self.place.handover();
-        self.said = Running::start(command.args(["up", "--json", "--session", &id])).finish(LONG).done();
+        self.said = Running::start(command.args(["up", "--json", "--session", &id]))
+            .finish(LONG)
+            .done();
     }
 
     /// Its id.
     pub fn id(&self) -> String {
-        self.said["sessionId"].as_str().expect("a session id").to_owned()
+        self.said["sessionId"]
+            .as_str()
+            .expect("a session id")
+            .to_owned()
     }
 
     /// The host's process id.
@@ -87,7 +94,10 @@ impl Session {
     pub fn viewer(&self) -> (Viewer, String) {
         let opened = self.wire().done("view.open", json!({"desktop": "d1"}));
         let path = PathBuf::from(opened["socketPath"].as_str().expect("a path"));
-        (Viewer::connect(&path), opened["viewer"].as_str().expect("a name").to_owned())
+        (
+            Viewer::connect(&path),
+            opened["viewer"].as_str().expect("a name").to_owned(),
+        )
     }
 
     /// A person in control of `d1` through a viewer, with `options` added to the acquire's parameters.
@@ -96,9 +106,17 @@ impl Session {
         viewer.first_frame();
         let mut wire = self.wire();
         let mut params = json!({"desktop": "d1", "viewer": name});
-        params.as_object_mut().expect("an object").extend(options.as_object().expect("an object").clone());
+        params
+            .as_object_mut()
+            .expect("an object")
+            .extend(options.as_object().expect("an object").clone());
         let granted = wire.done("control.acquire", params);
-        Holder { wire, viewer, name, granted }
+        Holder {
+            wire,
+            viewer,
+            name,
+            granted,
+        }
     }
 
     /// `control.status` of `d1`.
@@ -122,25 +140,41 @@ impl Session {
 
     /// The events of one kind.
     pub fn events(&self, kind: &str) -> Vec<Value> {
-        self.journal().into_iter().filter(|event| event["kind"] == kind).collect()
+        self.journal()
+            .into_iter()
+            .filter(|event| event["kind"] == kind)
+            .collect()
     }
 
     /// Waits until an event of `kind` is on record and returns the first.
     pub fn event(&self, kind: &str) -> Value {
-        eventually(&format!("an event {kind}"), LONG, || self.events(kind).into_iter().next())
+        eventually(&format!("an event {kind}"), LONG, || {
+            self.events(kind).into_iter().next()
+        })
     }
 
     /// How applications reach `d1`, learnt as they learn it: from their environment.
     pub fn display(&self) -> Display {
         let told = self.place.path().join("display");
         if !told.exists() {
-            let tell = format!("printf '%s\\n' \"$DISPLAY\" \"$XAUTHORITY\" >{0}.new && mv {0}.new {0}", told.display());
+            let tell = format!(
+                "printf '%s\\n' \"$DISPLAY\" \"$XAUTHORITY\" >{0}.new && mv {0}.new {0}",
+                told.display()
+            );
             let command = json!(["sh", "-c", tell]);
-            self.wire().done("desktop.launch", json!({"desktop": "d1", "command": command}));
+            self.wire().done(
+                "desktop.launch",
+                json!({"desktop": "d1", "command": command}),
+            );
         }
-        let text = eventually("an application tells its display", LONG, || fs::read_to_string(&told).ok());
+        let text = eventually("an application tells its display", LONG, || {
+            fs::read_to_string(&told).ok()
+        });
         let mut lines = text.lines().map(str::to_owned);
-        Display { name: lines.next().expect("DISPLAY"), authority: lines.next().expect("XAUTHORITY").into() }
+        Display {
+            name: lines.next().expect("DISPLAY"),
+            authority: lines.next().expect("XAUTHORITY").into(),
+        }
     }
 }
 

@@ -23,8 +23,20 @@ impl Typed {
         let file = session.place.path().join("typed");
         let _ = fs::remove_file(&file);
         let read = format!("stty raw -echo; exec cat >{}", file.display());
-        let command = json!(["xterm", "-u8", "-geometry", "60x10+20+20", "-e", "sh", "-c", read]);
-        let launched = session.wire().done("desktop.launch", json!({"desktop": "d1", "command": command}));
+        let command = json!([
+            "xterm",
+            "-u8",
+            "-geometry",
+            "60x10+20+20",
+            "-e",
+            "sh",
+            "-c",
+            read
+        ]);
+        let launched = session.wire().done(
+            "desktop.launch",
+            json!({"desktop": "d1", "command": command}),
+        );
         let x = session.display().connect();
         let root = x.setup().roots[0].root;
         eventually("the terminal reads and has the focus", LONG, || {
@@ -32,7 +44,10 @@ impl Typed {
             let focus = x.get_input_focus().ok()?.reply().ok()?.focus;
             (file.exists() && focus > 1 && focus != root).then_some(())
         });
-        Self { file, pid: i32::try_from(launched["pid"].as_i64().expect("a pid")).expect("a pid") }
+        Self {
+            file,
+            pid: i32::try_from(launched["pid"].as_i64().expect("a pid")).expect("a pid"),
+        }
     }
 
     /// What was typed so far.
@@ -44,7 +59,11 @@ impl Typed {
     pub fn becomes(&self, text: &str) {
         let started = std::time::Instant::now();
         while self.text() != text {
-            assert!(started.elapsed() < LONG, "typed {:?}, not {text:?}", self.text());
+            assert!(
+                started.elapsed() < LONG,
+                "typed {:?}, not {text:?}",
+                self.text()
+            );
             std::thread::sleep(std::time::Duration::from_millis(5));
         }
     }

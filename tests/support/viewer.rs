@@ -35,7 +35,8 @@ pub struct Viewer {
 impl Viewer {
     /// Connects to a viewer's socket, completes the handshake and keeps asking for frames.
     pub fn connect(path: &Path) -> Self {
-        let mut stream = UnixStream::connect(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let mut stream =
+            UnixStream::connect(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         stream.set_read_timeout(Some(SHORT)).expect("a timeout");
         assert_eq!(&take::<12>(&mut stream), b"RFB 003.008\n");
         stream.write_all(b"RFB 003.008\n").expect("version");
@@ -48,18 +49,25 @@ impl Viewer {
         stream.write_all(&[0]).expect("ClientInit");
         let init = take::<24>(&mut stream);
         let word = |at: usize| u16::from_be_bytes([init[at], init[at + 1]]);
-        let mut name = vec![0; u32::from_be_bytes([init[20], init[21], init[22], init[23]]) as usize];
+        let mut name =
+            vec![0; u32::from_be_bytes([init[20], init[21], init[22], init[23]]) as usize];
         stream.read_exact(&mut name).expect("name");
         let size = (word(0), word(2));
 
-        let mut hello = vec![0, 0, 0, 0, 32, 24, 0, 1, 0, 255, 0, 255, 0, 255, 16, 8, 0, 0, 0, 0];
+        let mut hello = vec![
+            0, 0, 0, 0, 32, 24, 0, 1, 0, 255, 0, 255, 0, 255, 16, 8, 0, 0, 0, 0,
+        ];
         hello.extend([2, 0, 0, u8::try_from(ENCODINGS.len()).expect("few")]);
         hello.extend(ENCODINGS.iter().flat_map(|encoding| encoding.to_be_bytes()));
         hello.extend(request(size, false));
         stream.write_all(&hello).expect("setup");
 
         let title = String::from_utf8_lossy(&name).into_owned();
-        let shown = Arc::new(Mutex::new(Shown { title, size, ..Shown::default() }));
+        let shown = Arc::new(Mutex::new(Shown {
+            title,
+            size,
+            ..Shown::default()
+        }));
         stream.set_read_timeout(None).expect("no timeout");
         let reader = stream.try_clone().expect("a second handle");
         let noted = Arc::clone(&shown);
@@ -77,7 +85,9 @@ impl Viewer {
 
     /// Waits for the first frame.
     pub fn first_frame(&self) {
-        eventually("a first frame", SHORT, || (self.shown().frames > 0).then_some(()));
+        eventually("a first frame", SHORT, || {
+            (self.shown().frames > 0).then_some(())
+        });
     }
 
     /// Whether the connection still stands.
@@ -108,7 +118,8 @@ impl Viewer {
     /// Moves the pointer with the buttons of `mask` held.
     pub fn pointer(&self, mask: u8, x: u16, y: u16) {
         let [x, y] = [x.to_be_bytes(), y.to_be_bytes()];
-        self.send(&[5, mask, x[0], x[1], y[0], y[1]]).expect("the viewer's connection stands");
+        self.send(&[5, mask, x[0], x[1], y[0], y[1]])
+            .expect("the viewer's connection stands");
     }
 
     /// Sets the clipboard the classic way, in Latin-1.
@@ -138,7 +149,9 @@ fn request((width, height): (u16, u16), incremental: bool) -> Vec<u8> {
 
 fn take<const N: usize>(stream: &mut UnixStream) -> [u8; N] {
     let mut bytes = [0; N];
-    stream.read_exact(&mut bytes).expect("the server goes on with the handshake");
+    stream
+        .read_exact(&mut bytes)
+        .expect("the server goes on with the handshake");
     bytes
 }
 
@@ -162,12 +175,15 @@ fn watch(mut stream: UnixStream, shown: &Mutex<Shown>) {
                 3 => {
                     let mut head = [0; 7];
                     stream.read_exact(&mut head)?;
-                    let length = i32::from_be_bytes([head[3], head[4], head[5], head[6]]).unsigned_abs();
+                    let length =
+                        i32::from_be_bytes([head[3], head[4], head[5], head[6]]).unsigned_abs();
                     let mut text = vec![0; length as usize];
                     stream.read_exact(&mut text)?;
                     note().cut.push(text);
                 }
-                other => panic!("a server message of type {other} that this viewer never asked for"),
+                other => {
+                    panic!("a server message of type {other} that this viewer never asked for")
+                }
             }
         }
     };

@@ -35,8 +35,13 @@ pub struct Wire {
 impl Wire {
     /// Connects; sends nothing.
     pub fn connect(path: &Path) -> Self {
-        let stream = UnixStream::connect(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        Self { reader: BufReader::new(stream), next: 1, waiting: Vec::new() }
+        let stream =
+            UnixStream::connect(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        Self {
+            reader: BufReader::new(stream),
+            next: 1,
+            waiting: Vec::new(),
+        }
     }
 
     /// Calls a method and waits for its answer.
@@ -47,7 +52,8 @@ impl Wire {
 
     /// Calls a method that must succeed.
     pub fn done(&mut self, method: &str, params: Value) -> Value {
-        self.call(method, params).unwrap_or_else(|refused| panic!("{method} was refused: {refused:?}"))
+        self.call(method, params)
+            .unwrap_or_else(|refused| panic!("{method} was refused: {refused:?}"))
     }
 
     /// Calls a method that must be refused.
@@ -62,25 +68,39 @@ impl Wire {
     pub fn send(&mut self, method: &str, params: Value) -> u64 {
         let id = self.next;
         self.next += 1;
-        self.raw(format!("{}\n", json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})).as_bytes());
+        self.raw(
+            format!(
+                "{}\n",
+                json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+            )
+            .as_bytes(),
+        );
         id
     }
 
     /// Sends bytes as they are.
     pub fn raw(&mut self, bytes: &[u8]) {
-        self.reader.get_mut().write_all(bytes).expect("the host reads");
+        self.reader
+            .get_mut()
+            .write_all(bytes)
+            .expect("the host reads");
     }
 
     /// Waits for the answer to one request; what else arrives is kept.
     pub fn answer(&mut self, id: u64) -> Answer {
-        let message = self.first(&format!("an answer to request {id}"), LONG, |message| message["id"] == id);
+        let message = self.first(&format!("an answer to request {id}"), LONG, |message| {
+            message["id"] == id
+        });
         if message.get("error").is_none() {
             return Ok(message["result"].clone());
         }
         let error = &message["error"];
         Err(Refused {
             number: error["code"].as_i64().unwrap_or_default(),
-            code: error["data"]["code"].as_str().unwrap_or_default().to_owned(),
+            code: error["data"]["code"]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned(),
             message: error["message"].as_str().unwrap_or_default().to_owned(),
             data: error["data"].clone(),
         })
@@ -88,7 +108,12 @@ impl Wire {
 
     /// The answer to one request if it has arrived already.
     pub fn answered(&mut self, id: u64) -> bool {
-        self.poll(Duration::from_millis(1), |message| message["id"] == id, true).is_some()
+        self.poll(
+            Duration::from_millis(1),
+            |message| message["id"] == id,
+            true,
+        )
+        .is_some()
     }
 
     /// The parameters of the first notification of `method` that satisfies `wanted`.
@@ -101,7 +126,8 @@ impl Wire {
 
     /// The first message, kept or new, that satisfies `wanted`.
     pub fn first(&mut self, what: &str, bound: Duration, wanted: impl Fn(&Value) -> bool) -> Value {
-        self.poll(bound, wanted, false).unwrap_or_else(|| panic!("not within {bound:?}: {what}"))
+        self.poll(bound, wanted, false)
+            .unwrap_or_else(|| panic!("not within {bound:?}: {what}"))
     }
 
     /// Whether the host has closed the connection within `bound`; messages before that are kept.
@@ -117,13 +143,24 @@ impl Wire {
         false
     }
 
-    fn poll(&mut self, bound: Duration, wanted: impl Fn(&Value) -> bool, peek: bool) -> Option<Value> {
+    fn poll(
+        &mut self,
+        bound: Duration,
+        wanted: impl Fn(&Value) -> bool,
+        peek: bool,
+    ) -> Option<Value> {
         if let Some(index) = self.waiting.iter().position(&wanted) {
-            return Some(if peek { self.waiting[index].clone() } else { self.waiting.remove(index) });
+            return Some(if peek {
+                self.waiting[index].clone()
+            } else {
+                self.waiting.remove(index)
+            });
         }
         let started = Instant::now();
         loop {
-            let left = bound.checked_sub(started.elapsed()).filter(|left| !left.is_zero())?;
+            let left = bound
+                .checked_sub(started.elapsed())
+                .filter(|left| !left.is_zero())?;
             match self.read(left) {
                 Read::Message(message) if wanted(&message) => {
                     if peek {
@@ -139,7 +176,10 @@ impl Wire {
     }
 
     fn read(&mut self, bound: Duration) -> Read {
-        self.reader.get_ref().set_read_timeout(Some(bound.max(Duration::from_millis(1)))).expect("a timeout");
+        self.reader
+            .get_ref()
+            .set_read_timeout(Some(bound.max(Duration::from_millis(1))))
+            .expect("a timeout");
         let mut line = Vec::new();
         loop {
             match self.reader.read_until(b'\n', &mut line) {

@@ -1,0 +1,215 @@
+//! Control is granted only when nothing of the agent's is under way any more, or not at all.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::support::{LONG, Recorder, SHORT, Session, Typed, eventually, takeovers};
+
+/// C4: an agent that never ends what it has a permit for is told, and the takeover is given up when the budget
+/// is over; nothing is left behind.
+#[test]
+fn a_drain_that_cannot_finish_leaves_the_agent_in_control() {
+    let session = Session::up();
+    let mut agent = session.wire();
+    let permit = agent.done(
+        "control.permit",
+        json!({"desktop": "d1", "what": "an act without an end"}),
+    );
+
+    let mut person = session.wire();
+    let started = Instant::now();
+    let acquire = person.send("control.acquire", json!({"desktop": "d1", "drainMs": 400}));
+    let told = agent.notified("interrupt", |params| params["permit"] == permit["permit"]);
+    assert_eq!(told["permit"], permit["permit"]);
+    let refused = person
+        .answer(acquire)
+        .expect_err("a takeover that cannot be");
+    assert_eq!(refused.code, "drain_timeout");
+    assert!(
+        started.elapsed() >= Duration::from_millis(400),
+        "given up before the budget was over"
+    );
+
+    let status = session.status();
+    assert_eq!(
+        (&status["control"], &status["phase"]),
+        (&json!("agent"), &json!("steady"))
+    );
+    assert!(
+        status.get("lease").is_none_or(serde_json::Value::is_null),
+        "a lease was left: {status}"
+    );
+    assert!(takeovers(&session.journal()).is_empty());
+    session
+        .wire()
+        .done("desktop.move", json!({"desktop": "d1", "x": 5, "y": 5}));
+
+    agent.done(
+        "control.complete",
+        json!({"desktop": "d1", "permit": permit["permit"]}),
+    );
+    person.done("control.acquire", json!({"desktop": "d1", "drainMs": 400}));
+}
+
+/// While it drains, nobody gets a new permit and nobody else gets the lease.
+#[test]
+fn a_draining_desktop_admits_nothing_new() {
+    let session = Session::up();
+    let mut agent = session.wire();
+    let permit = agent.done("control.permit", json!({"desktop": "d1", "what": "slow"}));
+    let mut person = session.wire();
+    let acquire = person.send(
+        "control.acquire",
+        json!({"desktop": "d1", "drainMs": 20_000}),
+    );
+    eventually("it drains", SHORT, || {
+        (session.status()["phase"] == "draining").then_some(())
+    });
+
+    let mut other = session.wire();
+    let refused = other.refused("desktop.click", json!({"desktop": "d1", "x": 5, "y": 5}));
+    assert_eq!(refused.code, "human_control_active");
+    assert_eq!(
+        other
+            .refused("control.acquire", json!({"desktop": "d1"}))
+            .code,
+        "human_lease_held"
+    );
+
+    agent.done(
+        "control.complete",
+        json!({"desktop": "d1", "permit": permit["permit"]}),
+    );
+    person
+        .answer(acquire)
+        .expect("granted as soon as the permit is complete");
+    assert_eq!(session.status()["control"], "human");
+}
+
+/// L9: a person who goes away while it still drains leaves nothing behind.
+#[test]
+fn a_person_who_leaves_during_the_drain() {
+    let session = Session::up();
+    let mut agent = session.wire();
+    let permit = agent.done("control.permit", json!({"desktop": "d1", "what": "slow"}));
+    let mut person = session.wire();
+    person.send(
+        "control.acquire",
+        json!({"desktop": "d1", "drainMs": 30_000}),
+    );
+    eventually("it drains", SHORT, || {
+        (session.status()["phase"] == "draining").then_some(())
+    });
+    drop(person);
+    let status = session.becomes("agent", SHORT);
+    assert!(
+        status.get("lease").is_none_or(serde_json::Value::is_null),
+        "a lease was left: {status}"
+    );
+    agent.done(
+        "control.complete",
+        json!({"desktop": "d1", "permit": permit["permit"]}),
+    );
+    assert!(takeovers(&session.journal()).is_empty());
+    session
+        .wire()
+        .done("control.acquire", json!({"desktop": "d1"}));
+}
+
+/// An owner of a permit that goes away holds up nobody.
+#[test]
+fn an_agent_that_leaves_with_its_permit() {
+    let session = Session::up();
+    let mut agent = session.wire();
+    agent.done(
+        "control.permit",
+        json!({"desktop": "d1", "what": "cut short"}),
+    );
+    drop(agent);
+    let started = Instant::now();
+    session.wire().done(
+        "control.acquire",
+        json!({"desktop": "d1", "drainMs": 20_000}),
+    );
+    assert!(
+        started.elapsed() < Duration::from_secs(5),
+        "waited for an owner that has gone"
+    );
+}
+
+/// 2,000 characters under way when a person takes over: the agent learns how far it got, and that is what the
+/// application received.
+#[test]
+fn typing_is_interrupted_and_says_how_far_it_got() {
+    let session = Session::up();
+    let typed = Typed::start(&session);
+    let recorder = Recorder::everything(&session.display());
+    let text = "abcdefghi ".repeat(200);
+    let mut agent = session.wire();
+    let call = agent.send(
+        "desktop.type",
+        json!({"desktop": "d1", "text": text, "method": "keys"}),
+    );
+    eventually("typing has begun", SHORT, || {
+        (typed.text().len() > 20).then_some(())
+    });
+
+    let mut person = session.wire();
+    let started = Instant::now();
+    person.done("control.acquire", json!({"desktop": "d1"}));
+    assert!(
+        started.elapsed() < Duration::from_secs(2),
+        "took {:?}",
+        started.elapsed()
+    );
+    let refused = agent.answer(call).expect_err("an interrupted call");
+    assert_eq!(refused.code, "interrupted_by_human");
+    let reached =
+        usize::try_from(refused.data["typed"].as_u64().expect("how far it got")).expect("small");
+    assert!(reached < 2000);
+    typed.becomes(&text[..reached]);
+    assert!(recorder.held().is_empty(), "{:?}", recorder.held());
+
+    let events = session.events("desktop_type");
+    let event = events.last().expect("the act is on record");
+    assert_eq!(
+        (&event["outcome"], &event["code"]),
+        (&json!("refused"), &json!("interrupted_by_human"))
+    );
+    assert!(
+        !event.to_string().contains("abcdefghi"),
+        "typed text on record: {event}"
+    );
+}
+
+/// L16: a client that is stopped while it has a call under way cannot hold up a takeover, and what it sent is
+/// not delivered when it wakes.
+#[test]
+fn a_stopped_client_holds_up_nothing() {
+    let session = Session::up();
+    let typed = Typed::start(&session);
+    let agent = session.start(&["desktop", "type", "--", &"a".repeat(90)]);
+    eventually("typing has begun", LONG, || {
+        (!typed.text().is_empty()).then_some(())
+    });
+    agent.signal(crate::support::Signal::STOP);
+    let started = Instant::now();
+    let mut holder = session.take(json!({}));
+    assert!(
+        started.elapsed() < Duration::from_secs(6),
+        "took {:?}",
+        started.elapsed()
+    );
+    holder.viewer.tap("h");
+    eventually("the person types", SHORT, || {
+        typed.text().ends_with('h').then_some(())
+    });
+    let text = typed.text();
+    agent.signal(crate::support::Signal::CONT);
+    let outcome = agent.finish(LONG);
+    assert!([0, 1].contains(&outcome.code), "{outcome:?}");
+    assert_eq!(typed.text(), text, "something came late");
+    holder.give_back();
+    assert_eq!(typed.text(), text, "something came after the return");
+}

@@ -1,0 +1,209 @@
+//! K1: whatever ends a person's control, no key and no button stays pressed; and the same for an agent whose
+//! action dies half-way.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::support::{Holder, LONG, Recorder, SHORT, Session, What, eventually, takeovers};
+
+const SHIFT: u32 = 0xFFE1;
+
+/// Holds Shift, a letter and a button in human time, ends control in one way, and checks what the display was told.
+fn ends(how: &str, options: Value, end: impl FnOnce(&Session, Holder)) {
+    let session = Session::up();
+    let recorder = Recorder::everything(&session.display());
+    let holder = session.take(options);
+    holder.viewer.pointer(0, 200, 200);
+    holder.viewer.key(SHIFT, true);
+    holder.viewer.key(u32::from(b'G'), true);
+    holder.viewer.pointer(1, 200, 200);
+    holder.viewer.pointer(1, 220, 230);
+    let button = What::Button {
+        down: true,
+        number: 1,
+    };
+    eventually("Shift, a letter and a button are held", SHORT, || {
+        let held = recorder.held();
+        (held.len() == 3 && held.contains(&button)).then_some(())
+    });
+
+    end(&session, holder);
+    eventually("everything is released", SHORT, || {
+        recorder.held().is_empty().then_some(())
+    });
+    let takeover = eventually("the takeover ends", LONG, || {
+        takeovers(&session.journal())
+            .pop()
+            .filter(|takeover| takeover.end.is_finite())
+    });
+    assert_eq!(takeover.how, how);
+    let late = recorder
+        .seen()
+        .into_iter()
+        .find(|seen| seen.after > takeover.end + 1.0);
+    assert!(
+        late.is_none(),
+        "an event after the end was stored: {late:?}"
+    );
+    // Releasing a button must not move the pointer: that would drop a drag somewhere else.
+    let x = session.display().connect();
+    let root = x11rb::connection::Connection::setup(&x).roots[0].root;
+    let pointer = x11rb::protocol::xproto::ConnectionExt::query_pointer(&x, root)
+        .expect("sent")
+        .reply()
+        .expect("reply");
+    assert_eq!((pointer.root_x, pointer.root_y), (220, 230));
+    assert_eq!(
+        u16::from(pointer.mask),
+        0,
+        "the display holds a button or a modifier"
+    );
+}
+
+#[test]
+fn returned() {
+    ends("return", json!({}), |_, mut holder| {
+        holder.give_back();
+    });
+}
+
+#[test]
+fn cancelled() {
+    ends("cancelled", json!({}), |_, mut holder| {
+        let mut params = holder.proof();
+        params["reason"] = json!("cancelled");
+        holder.wire.done("control.return", params);
+    });
+}
+
+#[test]
+fn viewer_closed() {
+    ends(
+        "return",
+        json!({}),
+        |session, Holder { wire, viewer, .. }| {
+            viewer.close();
+            session.becomes("agent", SHORT);
+            drop(wire);
+        },
+    );
+}
+
+#[test]
+fn controller_gone() {
+    ends(
+        "recovered",
+        json!({}),
+        |session, Holder { wire, viewer, .. }| {
+            drop(wire);
+            session.becomes("agent", SHORT);
+            assert!(viewer.open(), "the viewer goes on watching");
+        },
+    );
+}
+
+#[test]
+fn not_renewed() {
+    ends("timeout", json!({"ttlMs": 1000}), |session, holder| {
+        session.becomes("agent", LONG);
+        drop(holder);
+    });
+}
+
+#[test]
+fn idle() {
+    ends("timeout", json!({"idleMs": 700}), |session, holder| {
+        session.becomes("agent", LONG);
+        drop(holder);
+    });
+}
+
+#[test]
+fn maximum_reached() {
+    ends("timeout", json!({"maxMs": 1000}), |session, holder| {
+        session.becomes("agent", LONG);
+        drop(holder);
+    });
+}
+
+#[test]
+fn lingered_too_long() {
+    let options = json!({"onDisconnect": "linger", "lingerMs": 500});
+    ends(
+        "timeout",
+        options,
+        |session, Holder { wire, viewer, .. }| {
+            drop(wire);
+            session.becomes("agent", LONG);
+            drop(viewer);
+        },
+    );
+}
+
+#[test]
+fn revoked() {
+    ends("revoked", json!({}), |session, holder| {
+        session
+            .wire()
+            .done("control.revoke", json!({"desktop": "d1", "force": true}));
+        drop(holder);
+    });
+}
+
+#[test]
+fn paused() {
+    ends("revoked", json!({}), |session, holder| {
+        session
+            .wire()
+            .done("control.pause", json!({"desktop": "d1"}));
+        session.becomes("paused", SHORT);
+        drop(holder);
+    });
+}
+
+/// A person whose input ends at once because the connection went holds nothing while the lease lingers either.
+#[test]
+fn released_as_soon_as_the_lease_is_parked() {
+    let session = Session::up();
+    let recorder = Recorder::everything(&session.display());
+    let Holder { wire, viewer, .. } =
+        session.take(json!({"onDisconnect": "linger", "lingerMs": 30_000}));
+    viewer.key(SHIFT, true);
+    eventually("Shift is held", SHORT, || {
+        (recorder.held().len() == 1).then_some(())
+    });
+    drop(wire);
+    eventually("Shift is released", SHORT, || {
+        recorder.held().is_empty().then_some(())
+    });
+    assert_eq!(session.status()["control"], "human");
+}
+
+/// An agent's drag whose caller is killed in the middle leaves no button down.
+#[test]
+fn an_agent_that_dies_in_the_middle() {
+    let session = Session::up();
+    let recorder = Recorder::everything(&session.display());
+    for _ in 0..5 {
+        let mut agent = session.wire();
+        agent.send(
+            "desktop.drag",
+            json!({"desktop": "d1", "from": [100, 100], "to": [400, 300]}),
+        );
+        drop(agent);
+        let mut typist = session.wire();
+        typist.send(
+            "desktop.type",
+            json!({"desktop": "d1", "text": "ABC".repeat(30), "method": "keys"}),
+        );
+        eventually("typing has begun", SHORT, || {
+            recorder.seen().last().map(|_| ())
+        });
+        drop(typist);
+        session.take(json!({})).give_back();
+        eventually("nothing is held", Duration::from_secs(5), || {
+            recorder.held().is_empty().then_some(())
+        });
+    }
+}
