@@ -1,7 +1,11 @@
 //! The host's eyes on a display: connections, screenshots and the X side.
 
 pub mod connect;
+pub mod picture;
+pub mod screen;
 pub mod upstream;
 
 pub use connect::{ConnectError, Connected, connect};
+pub use picture::Screenshot;
+pub use screen::{CaptureError, Screen, SizeChanges};
 pub use upstream::{Address, Stream, Upstream};
