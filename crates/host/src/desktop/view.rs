@@ -56,6 +56,12 @@ pub struct ViewerEvent {
 /// The kinds of what a viewer sends.
 #[derive(Clone, PartialEq, Eq)]
 pub enum ViewerEventKind {
+    /// A client has connected to the viewer's socket and shaken hands. Comes
+    /// once, before any input.
+    Connected,
+    /// The viewer is over: its client has left or was closed, or its socket
+    /// expired unused. Comes once, as the last of this viewer.
+    Gone,
     /// A key or pointer event.
     Input(InputMessage),
     /// The text that the person copied on their side.
@@ -66,6 +72,8 @@ impl std::fmt::Debug for ViewerEventKind {
     /// Says nothing of what a person types or copies.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
+            Self::Connected => "Connected",
+            Self::Gone => "Gone",
             Self::Input(_) => "Input(..)",
             Self::Clipboard(_) => "Clipboard(..)",
         })
