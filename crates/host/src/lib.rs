@@ -1,11 +1,14 @@
 //! The host: the one process that owns a session and is the authority over its
 //! desktops.
 
+pub mod attach;
 pub mod callers;
 pub mod desktop;
 pub mod display;
 pub mod keeper;
 pub mod manifest;
+pub mod record;
+pub mod requests;
 pub mod session;
 pub mod system;
 pub mod xvnc;

@@ -79,7 +79,7 @@ impl Queue {
         };
         if state.writes.len() >= limit {
             if !matches!(write.answer, Answer::Refuse(_)) {
-                state.lost += 1;
+                state.lost += u64::from(write.event.is_some());
             }
             return Err(StoreError::QueueFull);
         }

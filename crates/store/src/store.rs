@@ -87,6 +87,14 @@ impl Drop for Inner {
     }
 }
 
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Store")
+            .field("dir", &self.inner.dir)
+            .finish_non_exhaustive()
+    }
+}
+
 impl Store {
     /// Opens the record in a session's directory, which must exist.
     ///
@@ -200,6 +208,16 @@ impl Store {
         let _ = self.inner.queue.push(Write {
             event: Some(Prepared::new(event).shortened()),
             puts: Vec::new(),
+            answer: Answer::Soon,
+        });
+    }
+
+    /// Changes projections in order with the rest, without waiting for it: for state that can be found
+    /// out again if it is lost. Spooled as the events of [`Store::append_soon`] are.
+    pub fn put_soon(&self, puts: Vec<Put>) {
+        let _ = self.inner.queue.push(Write {
+            event: None,
+            puts,
             answer: Answer::Soon,
         });
     }

@@ -1,0 +1,400 @@
+//! Requests for a person: made by agents, dealt with by a takeover or an answer in text, and kept
+//! across restarts of the host.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use handover_protocol::{
+    AnswerParams, AnswerResult, DesktopId, ErrorCode, HandBack, Refusal, RequestHumanParams,
+    RequestHumanResult, RequestId, RequestState, RequestStatusParams, RequestStatusResult,
+    RequestView, question,
+};
+use handover_store::{Put, Store, StoreError};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio::sync::watch;
+
+use crate::callers::{Caller, CallerKind};
+use crate::record::not_recorded;
+use crate::system::clock;
+
+/// Requests that may be open at once.
+pub const MAX_OPEN: usize = 64;
+/// The longest wait for a change of a request's state.
+pub const MAX_WAIT: Duration = Duration::from_secs(60);
+/// Longest reason, question and answer, in characters.
+const MAX_TEXT: usize = 8000;
+/// Requests that are kept after they were dealt with.
+const KEPT: usize = 256;
+/// Where they are stored: followed by the number.
+const PREFIX: &str = "request/";
+
+/// The requests of a session.
+#[derive(Debug)]
+pub struct Requests {
+    store: Store,
+    table: Mutex<Table>,
+    /// Changes with every change of any request.
+    changed: watch::Sender<u64>,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    last: u64,
+    kept: BTreeMap<u64, Kept>,
+}
+
+/// One request, as it is stored.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Kept {
+    view: RequestView,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    hand_back: Option<HandBack>,
+}
+
+impl Requests {
+    /// Reads the requests of an earlier host. A takeover that it did not see end has ended with it,
+    /// so what was taken is open again.
+    ///
+    /// # Errors
+    /// When the record cannot be read.
+    pub async fn open(store: Store) -> Result<Self, StoreError> {
+        let mut table = Table::default();
+        for (key, value) in store.list(PREFIX).await? {
+            let number = key.strip_prefix(PREFIX).and_then(|n| n.parse().ok());
+            match (number, Kept::deserialize(value)) {
+                (Some(number), Ok(mut kept)) => {
+                    if kept.view.state == RequestState::Taken {
+                        kept.view.state = RequestState::Open;
+                    }
+                    table.last = table.last.max(number);
+                    table.kept.insert(number, kept);
+                }
+                _ => tracing::warn!(key, "a stored request cannot be read and is left out"),
+            }
+        }
+        Ok(Self {
+            store,
+            table: Mutex::new(table),
+            changed: watch::Sender::new(0),
+        })
+    }
+
+    /// Asks for a person; durable when it answers. `desktop` is the one that it is about, if any.
+    ///
+    /// # Errors
+    /// `bad_params` for a question whose answer would be a secret, `queue_full`, `storage_failed`.
+    pub async fn ask(
+        &self,
+        caller: &Caller,
+        desktop: Option<DesktopId>,
+        params: RequestHumanParams,
+    ) -> Result<RequestHumanResult, Refusal> {
+        check_text("reason", &params.reason)?;
+        let question = params.question;
+        if let Some(question) = &question {
+            check_text("question", question)?;
+            if question::asks_for_secret(question) {
+                return Err(Refusal::new(
+                    ErrorCode::BadParams,
+                    "a password, code or key is never asked for in text: leave out `question`, and \
+                     a person will take control of the desktop and enter it there",
+                )
+                .with("remedy", "takeover"));
+            }
+        }
+        let agent = match &caller.kind {
+            CallerKind::Agent { id } => id.clone(),
+            CallerKind::Human { .. } | CallerKind::App { .. } => None,
+        };
+        let (stored, number) = {
+            let mut table = self.table();
+            let open = table.kept.values().filter(|kept| is_open(kept)).count();
+            if open >= MAX_OPEN {
+                return Err(Refusal::new(
+                    ErrorCode::QueueFull,
+                    format!(
+                        "{MAX_OPEN} requests for a person are open already: wait for one of them"
+                    ),
+                ));
+            }
+            let number = table.last + 1;
+            let kept = Kept {
+                view: RequestView {
+                    request_id: name(number),
+                    desktop: desktop.clone(),
+                    agent: agent.clone(),
+                    reason: params.reason.clone(),
+                    question: question.clone(),
+                    state: RequestState::Open,
+                    since: clock::wall(),
+                },
+                text: None,
+                hand_back: None,
+            };
+            let mut event = caller
+                .event("request_human")
+                .field("requestId", name(number).0)
+                .field("reason", params.reason)
+                .field_if("question", question);
+            event.desktop = desktop.map(|desktop| desktop.0);
+            event.agent = agent.map(|agent| agent.0);
+            let mut puts = vec![put(number, &kept)];
+            puts.extend(table.forget_oldest());
+            // Counted before it is stored, so that two requests at once have two numbers and the
+            // limit holds; queued under the lock, so that their order in the record is that of the
+            // numbers.
+            table.last = number;
+            table.kept.insert(number, kept);
+            (self.store.append_with(event, puts), number)
+        };
+        match stored.await {
+            Ok(_) => {
+                self.announce();
+                Ok(RequestHumanResult {
+                    request_id: name(number),
+                })
+            }
+            Err(error) => {
+                self.table().kept.remove(&number);
+                Err(not_recorded(&error))
+            }
+        }
+    }
+
+    /// How a request stands; waits up to `waitMs` for it to change while it is not dealt with.
+    ///
+    /// # Errors
+    /// `bad_params` if there is no such request.
+    pub async fn status(
+        &self,
+        caller: &Caller,
+        params: RequestStatusParams,
+    ) -> Result<RequestStatusResult, Refusal> {
+        let number = number(&params.request_id)?;
+        let mut changed = self.changed.subscribe();
+        let before = self.find(number)?;
+        let wait = params.wait_ms.map_or(Duration::ZERO, Duration::from_millis);
+        let mut now = before.clone();
+        if is_open(&before) && !wait.is_zero() {
+            let change = async {
+                while now.view.state == before.view.state && changed.changed().await.is_ok() {
+                    now = self.find(number)?;
+                }
+                Ok::<(), Refusal>(())
+            };
+            // Having waited long enough is no failure: the state is told as it is.
+            tokio::time::timeout(wait.min(MAX_WAIT), change)
+                .await
+                .unwrap_or(Ok(()))?;
+        }
+        let may_read = !matches!(caller.kind, CallerKind::App { .. });
+        Ok(RequestStatusResult {
+            request_id: params.request_id,
+            state: now.view.state,
+            // A program on a desktop may look, but the answer is for the agent that asked.
+            text: now.text.filter(|_| may_read),
+            hand_back: now.hand_back.filter(|_| may_read),
+        })
+    }
+
+    /// A person answers in text; durable when it answers.
+    ///
+    /// # Errors
+    /// `bad_params` if there is no such request, it asked no question, or it was dealt with.
+    pub async fn answer(
+        &self,
+        caller: &Caller,
+        params: AnswerParams,
+    ) -> Result<AnswerResult, Refusal> {
+        let number = number(&params.request_id)?;
+        check_text("text", params.text.expose())?;
+        let stored = {
+            let mut table = self.table();
+            let kept = table.kept.get_mut(&number).ok_or_else(unknown)?;
+            if !is_open(kept) {
+                return Err(Refusal::new(
+                    ErrorCode::BadParams,
+                    "this request was dealt with already; `list` shows those that are open",
+                )
+                .with("state", kept.view.state));
+            }
+            if kept.view.question.is_none() {
+                return Err(Refusal::new(
+                    ErrorCode::BadParams,
+                    "this request asks no question: take control of its desktop instead",
+                )
+                .with("remedy", "takeover"));
+            }
+            let mut event = caller
+                .event("request_answered")
+                .field("requestId", params.request_id.as_str())
+                .field("text", params.text.expose());
+            event.desktop = kept.view.desktop.clone().map(|desktop| desktop.0);
+            event.agent = kept.view.agent.clone().map(|agent| agent.0);
+            let mut answered = kept.clone();
+            answered.view.state = RequestState::Answered;
+            answered.text = Some(params.text.into_inner());
+            let put = put(number, &answered);
+            let before = std::mem::replace(kept, answered);
+            (self.store.append_with(event, vec![put]), before)
+        };
+        let (stored, before) = stored;
+        if let Err(error) = stored.await {
+            self.table().kept.insert(number, before);
+            return Err(not_recorded(&error));
+        }
+        self.announce();
+        Ok(AnswerResult {
+            request_id: params.request_id,
+            state: RequestState::Answered,
+        })
+    }
+
+    /// A person has taken control of `desktop`: its open requests are being dealt with.
+    pub fn taken(&self, desktop: &DesktopId) {
+        self.change(desktop, |kept| {
+            let open = kept.view.state == RequestState::Open;
+            if open {
+                kept.view.state = RequestState::Taken;
+            }
+            open
+        });
+    }
+
+    /// Control of `desktop` is back. What the person took up is dealt with; which it was is answered.
+    pub fn handed_back(&self, desktop: &DesktopId, hand_back: &HandBack) -> Vec<RequestId> {
+        self.change(desktop, |kept| {
+            let taken = kept.view.state == RequestState::Taken;
+            if taken {
+                kept.view.state = RequestState::HandedBack;
+                kept.hand_back = Some(hand_back.clone());
+            }
+            taken
+        })
+    }
+
+    /// `desktop` has ended: nobody can deal with its requests any more.
+    pub fn cancel(&self, desktop: &DesktopId) {
+        self.change(desktop, |kept| {
+            let open = is_open(kept);
+            if open {
+                kept.view.state = RequestState::Cancelled;
+            }
+            open
+        });
+    }
+
+    /// The requests that nobody has dealt with, oldest first; of one desktop, or of all.
+    pub fn open_requests(&self, desktop: Option<&DesktopId>) -> Vec<RequestView> {
+        self.table()
+            .kept
+            .values()
+            .filter(|kept| is_open(kept))
+            .filter(|kept| desktop.is_none() || kept.view.desktop.as_ref() == desktop)
+            .map(|kept| kept.view.clone())
+            .collect()
+    }
+
+    /// Applies `act` to the requests of `desktop` and stores those that it changed.
+    fn change(&self, desktop: &DesktopId, act: impl Fn(&mut Kept) -> bool) -> Vec<RequestId> {
+        let mut table = self.table();
+        let mut changed = Vec::new();
+        for (number, kept) in &mut table.kept {
+            if kept.view.desktop.as_ref() == Some(desktop) && act(kept) {
+                self.store.put_soon(vec![put(*number, kept)]);
+                changed.push(kept.view.request_id.clone());
+            }
+        }
+        drop(table);
+        if !changed.is_empty() {
+            self.announce();
+        }
+        changed
+    }
+
+    fn find(&self, number: u64) -> Result<Kept, Refusal> {
+        self.table().kept.get(&number).cloned().ok_or_else(unknown)
+    }
+
+    fn announce(&self) {
+        self.changed.send_modify(|count| *count += 1);
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
+        // Nothing panics while it holds this lock.
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Table {
+    /// Forgets the oldest requests that were dealt with, beyond those that are kept.
+    fn forget_oldest(&mut self) -> Vec<Put> {
+        let closed: Vec<u64> = self
+            .kept
+            .iter()
+            .filter(|(_, kept)| !is_open(kept))
+            .map(|(number, _)| *number)
+            .collect();
+        let surplus = closed.len().saturating_sub(KEPT);
+        closed[..surplus]
+            .iter()
+            .map(|number| {
+                self.kept.remove(number);
+                Put::delete(key(*number))
+            })
+            .collect()
+    }
+}
+
+fn is_open(kept: &Kept) -> bool {
+    matches!(kept.view.state, RequestState::Open | RequestState::Taken)
+}
+
+fn name(number: u64) -> RequestId {
+    RequestId(format!("r{number}"))
+}
+
+fn number(id: &RequestId) -> Result<u64, Refusal> {
+    id.as_str()
+        .strip_prefix('r')
+        .and_then(|n| n.parse().ok())
+        .ok_or_else(unknown)
+}
+
+fn unknown() -> Refusal {
+    Refusal::new(
+        ErrorCode::BadParams,
+        "there is no such request; `list` shows those that are open",
+    )
+}
+
+fn key(number: u64) -> String {
+    format!("{PREFIX}{number}")
+}
+
+fn put(number: u64, kept: &Kept) -> Put {
+    // Text, numbers and lists of them can always be written as JSON.
+    Put::set(
+        key(number),
+        serde_json::to_value(kept).unwrap_or(Value::Null),
+    )
+}
+
+fn check_text(what: &str, text: &str) -> Result<(), Refusal> {
+    let problem = if text.trim().is_empty() {
+        "must not be empty".to_owned()
+    } else if text.chars().count() > MAX_TEXT {
+        format!("has more than {MAX_TEXT} characters: shorten it")
+    } else {
+        return Ok(());
+    };
+    Err(Refusal::new(
+        ErrorCode::BadParams,
+        format!("`{what}` {problem}"),
+    ))
+}
