@@ -8,7 +8,11 @@
 )]
 mod support;
 
+mod controller_ends;
+mod display_ends;
 mod drain;
+mod host_ends;
+mod lease;
 mod nothing_stays_pressed;
 mod only_one_side_acts;
 mod watchers;

@@ -10,6 +10,7 @@ use super::clock::{LONG, eventually};
 use super::command::{Outcome, Running};
 use super::display::Display;
 use super::place::Place;
+use super::processes;
 use super::viewer::Viewer;
 use super::wire::Wire;
 
@@ -151,6 +152,30 @@ impl Session {
         eventually(&format!("an event {kind}"), LONG, || {
             self.events(kind).into_iter().next()
         })
+    }
+
+    /// The process id of `d1`'s display server.
+    pub fn display_server(&self) -> i32 {
+        let is_server = |pid: &i32| {
+            let line = processes::command_line(*pid);
+            line.split(' ')
+                .next()
+                .is_some_and(|program| program.ends_with("vnc"))
+                && line.contains("d1.rfb")
+        };
+        let below = self.place.processes().into_iter().find(is_server);
+        below.expect("a display server")
+    }
+
+    /// The process id of `d1`'s keeper: the display server's parent.
+    pub fn keeper(&self) -> i32 {
+        let server = self.display_server();
+        let found = self
+            .place
+            .processes()
+            .into_iter()
+            .find(|&pid| processes::children(pid).contains(&server));
+        found.expect("a keeper")
     }
 
     /// How applications reach `d1`, learnt as they learn it: from their environment.

@@ -1,0 +1,178 @@
+//! When the host dies or stops, nobody acts; when it comes back, the desktop and its programs are the same ones.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::support::{
+    Holder, LONG, Recorder, SHORT, Session, Signal, Typed, alive, check_exclusion, eventually,
+    holds_for, signal, takeovers,
+};
+
+const AGENT: u32 = b'a' as u32;
+const PERSON: u32 = b'h' as u32;
+
+/// Killed with a person's input and an agent's call in flight.
+#[test]
+fn killed_in_human_time() {
+    let mut session = Session::up();
+    let typed = Typed::start(&session);
+    let recorder = Recorder::everything(&session.display());
+    let Holder { wire, viewer, .. } = session.take(json!({}));
+    viewer.pointer(1, 200, 200);
+    viewer.key(0xFFE1, true);
+    eventually("Shift and a button are held", SHORT, || {
+        (recorder.held().len() == 2).then_some(())
+    });
+    let bytes = [4, 1, 0, 0, 0, 0, 0, b'h', 4, 0, 0, 0, 0, 0, 0, b'h'].repeat(500);
+    viewer.send(&bytes).expect("sent");
+    signal(session.host(), Signal::KILL);
+    eventually("the viewer's connection is closed", SHORT, || {
+        (!viewer.open()).then_some(())
+    });
+    let seen = recorder.seen().len();
+    let moment = Duration::from_millis(100);
+    holds_for("nothing reaches the display any more", moment, || {
+        recorder.seen().len() <= seen + 4
+    });
+    let text = typed.text();
+    holds_for("nothing is typed", Duration::from_millis(500), || {
+        typed.text() == text
+    });
+    drop((wire, viewer));
+
+    session.again();
+    session.becomes("agent", SHORT);
+    eventually("nothing is held", SHORT, || {
+        recorder.held().is_empty().then_some(())
+    });
+    assert!(alive(typed.pid), "the program on the desktop has gone");
+    assert_eq!(typed.text(), text);
+    session
+        .wire()
+        .done("desktop.type", json!({"text": "after"}));
+    typed.becomes(&format!("{text}after"));
+    let records = takeovers(&session.journal());
+    assert_eq!(records.len(), 1);
+    assert_eq!(records[0].how, "recovered");
+    check_exclusion(&recorder.seen(), &records, AGENT, PERSON);
+}
+
+/// Killed while an agent types: the rest is never typed.
+#[test]
+fn killed_in_agent_time() {
+    let mut session = Session::up();
+    let typed = Typed::start(&session);
+    let mut agent = session.wire();
+    agent.send(
+        "desktop.type",
+        json!({"text": "a".repeat(5000), "method": "keys"}),
+    );
+    eventually("typing has begun", SHORT, || {
+        (!typed.text().is_empty()).then_some(())
+    });
+    signal(session.host(), Signal::KILL);
+    assert!(agent.closed(SHORT), "the connection stands");
+    let text = eventually("typing stops", SHORT, || {
+        let before = typed.text();
+        std::thread::sleep(Duration::from_millis(200));
+        (typed.text() == before).then_some(before)
+    });
+    assert!(text.len() < 5000);
+    session.again();
+    holds_for("nothing is typed", Duration::from_millis(300), || {
+        typed.text() == text
+    });
+    session.wire().done("control.acquire", json!({}));
+}
+
+/// Stopped for longer than the lease lives, with a person's keys waiting in its sockets: they are dropped.
+#[test]
+fn stopped_for_longer_than_the_lease_lives() {
+    let session = Session::up();
+    let recorder = Recorder::everything(&session.display());
+    let holder = session.take(json!({"ttlMs": 1000}));
+    holder.viewer.tap("h");
+    eventually("the person types", SHORT, || {
+        (recorder.presses(PERSON) == 1).then_some(())
+    });
+    signal(session.host(), Signal::STOP);
+    holder.viewer.tap("hhhhhhhhhhhhhhhhhhhh");
+    holds_for("nobody acts", Duration::from_millis(2500), || {
+        recorder.presses(PERSON) == 1
+    });
+    signal(session.host(), Signal::CONT);
+    session.becomes("agent", LONG);
+    holds_for("what waited is dropped", Duration::from_millis(300), || {
+        recorder.presses(PERSON) == 1
+    });
+    let records = takeovers(&session.journal());
+    assert_eq!(records[0].how, "timeout");
+    check_exclusion(&recorder.seen(), &records, AGENT, PERSON);
+}
+
+/// Stopped for less than the lease lives: the person goes on.
+#[test]
+fn stopped_for_a_moment() {
+    let session = Session::up();
+    let recorder = Recorder::everything(&session.display());
+    let mut holder = session.take(json!({"ttlMs": 20_000}));
+    signal(session.host(), Signal::STOP);
+    holder.viewer.tap("h");
+    signal(session.host(), Signal::CONT);
+    eventually("the person types", SHORT, || {
+        (recorder.presses(PERSON) == 1).then_some(())
+    });
+    holder.give_back();
+}
+
+/// Controllers and callers of a host that dies get an error at once and do not hang.
+#[test]
+fn callers_of_a_dead_host_are_told() {
+    let session = Session::up();
+    let controller = session.start(&["watch", "--control", "--viewer", "none"]);
+    session.becomes("human", LONG);
+    signal(session.host(), Signal::KILL);
+    let outcome = controller.finish(LONG);
+    assert!([1, 3].contains(&outcome.code), "{outcome:?}");
+    let outcome = session.cli(&["desktop", "click", "5", "5"]);
+    assert_eq!(outcome.code, 3, "{outcome:?}");
+}
+
+/// The orderly end leaves no process, socket or lock behind, and a live session of the same directory is left alone.
+#[test]
+fn down_leaves_nothing() {
+    let session = Session::up();
+    let typed = Typed::start(&session);
+    let outcome = session.cli(&["down"]);
+    assert_eq!(outcome.code, 0, "{outcome:?}");
+    eventually("every process has ended", LONG, || {
+        session.place.processes().is_empty().then_some(())
+    });
+    assert!(!alive(typed.pid));
+    assert!(
+        !session.runtime().exists(),
+        "the runtime directory is still there"
+    );
+    let listed = session.cli(&["sessions"]);
+    assert!(!listed.out.contains("\"live\":true"), "{listed:?}");
+}
+
+/// A8: the end does not wait for clients that never read.
+#[test]
+fn down_does_not_wait_for_deaf_clients() {
+    let session = Session::up();
+    let mut deaf: Vec<_> = (0..3).map(|_| session.wire()).collect();
+    for wire in &mut deaf {
+        wire.send("subscribe", json!({"since": 0}));
+        for _ in 0..500 {
+            wire.send("journal", json!({}));
+        }
+    }
+    let outcome = session.cli(&["down"]);
+    assert_eq!(outcome.code, 0, "{outcome:?}");
+    assert!(outcome.took < SHORT, "took {:?}", outcome.took);
+    eventually("every process has ended", LONG, || {
+        session.place.processes().is_empty().then_some(())
+    });
+}
