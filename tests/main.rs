@@ -8,6 +8,7 @@
 )]
 mod support;
 
+mod agents_speak_mcp;
 mod controller_ends;
 mod display_ends;
 mod drain;

@@ -1,7 +1,7 @@
 //! Running the command line and reading what it says.
 
 use std::io::{BufRead, BufReader, Read};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -64,10 +64,18 @@ pub struct Running {
 impl Running {
     /// Starts `command` with both outputs collected.
     pub fn start(command: &mut Command) -> Self {
-        command
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
+        Self::spawn(command.stdin(Stdio::null()))
+    }
+
+    /// Starts `command` with both outputs collected, and its input to write to.
+    pub fn start_with_input(command: &mut Command) -> (Self, ChildStdin) {
+        let mut running = Self::spawn(command.stdin(Stdio::piped()));
+        let input = running.child.stdin.take().expect("piped");
+        (running, input)
+    }
+
+    fn spawn(command: &mut Command) -> Self {
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let started = Instant::now();
         let mut child = command.spawn().expect("the program starts");
         let (out, err) = (Arc::default(), Arc::default());

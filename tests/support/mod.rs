@@ -1,6 +1,7 @@
 //! What the promise tests share: a session of the real program in directories of its own, the clients
 //! that act on it, and the X client that records what its display really received.
 
+mod agent;
 mod clock;
 mod command;
 mod display;
@@ -13,6 +14,7 @@ mod typed;
 mod viewer;
 mod wire;
 
+pub use agent::{Agent, Tool};
 pub use clock::{LONG, SHORT, eventually, holds_for, wall_ms};
 pub use command::{Outcome, Running};
 pub use display::Display;

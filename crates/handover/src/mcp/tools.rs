@@ -201,6 +201,11 @@ fn entry(
             .idempotent(false)
             .open_world(true),
     };
+    // What the comment on the arguments' type says is for readers of the code.
+    let mut schema = Arc::unwrap_or_clone(schema);
+    for name in ["title", "description"] {
+        schema.remove(name);
+    }
     let tool = Tool::new(name, description, schema)
         .with_title(title)
         .with_annotations(hints);

@@ -1,0 +1,188 @@
+//! An agent's program: the official Python MCP client in front of `handover mcp`.
+
+use std::cell::RefCell;
+use std::io::Write;
+use std::path::Path;
+use std::process::ChildStdin;
+
+use serde_json::{Value, json};
+
+use super::clock::{LONG, eventually};
+use super::command::Running;
+use super::place::Place;
+use super::processes;
+use super::session::Session;
+
+/// The official client, driven from the test one command a line (see `tests/tools/mcp_client.py`).
+pub struct Agent {
+    client: Running,
+    input: Option<ChildStdin>,
+    last: RefCell<u64>,
+}
+
+impl Agent {
+    /// Starts `handover mcp` for the session; `mode` is `legacy` or `auto`.
+    pub fn start(session: &Session, mode: &str) -> Self {
+        Self::with(&session.place, mode, &["--session", &session.id()])
+    }
+
+    /// Starts `handover mcp` in `place` with `options`.
+    pub fn with(place: &Place, mode: &str, options: &[&str]) -> Self {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let python = root.join("target/clients/bin/python");
+        assert!(
+            python.exists(),
+            "no MCP client: run `scripts/install-deps test` first"
+        );
+        let mut command = place.command(&python.to_string_lossy());
+        command
+            .arg(root.join("tests/tools/mcp_client.py"))
+            .args([mode, PROGRAM, "mcp"])
+            .args(options);
+        let (client, input) = Running::start_with_input(&mut command);
+        let agent = Self {
+            client,
+            input: Some(input),
+            last: RefCell::new(0),
+        };
+        agent
+            .client
+            .line("the server greets", |line| line["server"] == "handover");
+        agent
+    }
+
+    /// Calls a tool and waits for its result.
+    pub fn call(&mut self, tool: &str, arguments: Value) -> Tool {
+        let id = self.begin(tool, arguments);
+        self.result(id)
+    }
+
+    /// Calls a tool that must do what it was asked.
+    pub fn done(&mut self, tool: &str, arguments: Value) -> Tool {
+        let result = self.call(tool, arguments);
+        assert!(!result.is_error(), "{tool}: {result:?}");
+        result
+    }
+
+    /// Calls a tool that must refuse, and returns the structured refusal.
+    pub fn refused(&mut self, tool: &str, arguments: Value) -> Value {
+        let result = self.call(tool, arguments);
+        assert!(result.is_error(), "{tool} was not refused: {result:?}");
+        result.structured().clone()
+    }
+
+    /// Begins a call and returns its number.
+    pub fn begin(&mut self, tool: &str, arguments: Value) -> u64 {
+        let id = self.number();
+        self.tell(&json!({"id": id, "do": "call", "tool": tool, "arguments": arguments}));
+        id
+    }
+
+    /// Waits for the result of a call.
+    pub fn result(&self, id: u64) -> Tool {
+        let line = self.client.line("a result", |line| {
+            line["id"] == id && (line["result"].is_object() || line["error"].is_string())
+        });
+        assert!(line["error"].is_null(), "a protocol error: {line}");
+        Tool(line["result"].clone())
+    }
+
+    /// Gives up a call.
+    pub fn cancel(&mut self, id: u64) {
+        self.tell(&json!({"id": id, "do": "cancel"}));
+        self.client.line("a cancelled call", |line| {
+            line["id"] == id && line["cancelled"] == true
+        });
+    }
+
+    /// The tools.
+    pub fn tools(&mut self) -> Vec<Value> {
+        let id = self.number();
+        self.tell(&json!({"id": id, "do": "list"}));
+        let line = self.client.line("the tools", |line| line["id"] == id);
+        line["result"].as_array().expect("a list").clone()
+    }
+
+    /// Makes the person at the client answer the next question.
+    pub fn answer(&mut self, text: &str) {
+        self.tell(&json!({"do": "answer", "text": text}));
+    }
+
+    /// Waits until the client has said a line that satisfies `wanted`.
+    pub fn says(&self, what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+        self.client.line(what, wanted)
+    }
+
+    /// The process id of `handover mcp`.
+    pub fn server(&self) -> i32 {
+        eventually("the server runs", LONG, || {
+            processes::children(self.client.pid()).pop()
+        })
+    }
+
+    /// Ends the client's input, upon which it closes the server's, and waits for its clean end.
+    pub fn leave(mut self) {
+        drop(self.input.take());
+        let outcome = self.client.finish(LONG);
+        assert_eq!(outcome.code, 0, "{outcome:?}");
+    }
+
+    fn number(&self) -> u64 {
+        *self.last.borrow_mut() += 1;
+        *self.last.borrow()
+    }
+
+    fn tell(&mut self, command: &Value) {
+        let input = self.input.as_mut().expect("an open input");
+        writeln!(input, "{command}").expect("the client reads");
+    }
+}
+
+/// The program under test.
+const PROGRAM: &str = env!("CARGO_BIN_EXE_handover");
+
+/// What a tool answered.
+#[derive(Debug)]
+pub struct Tool(Value);
+
+impl Tool {
+    /// Whether the tool says that it failed.
+    pub fn is_error(&self) -> bool {
+        self.0["isError"] == true
+    }
+
+    /// The structured part.
+    pub fn structured(&self) -> &Value {
+        &self.0["structuredContent"]
+    }
+
+    /// The text parts.
+    pub fn text(&self) -> String {
+        let texts = self
+            .content()
+            .filter_map(|part| part["text"].as_str().map(str::to_owned));
+        texts.collect::<Vec<_>>().join("\n")
+    }
+
+    /// The bytes of the PNG pictures.
+    pub fn pictures(&self) -> Vec<Vec<u8>> {
+        let images = self.content().filter(|part| part["type"] == "image");
+        images
+            .map(|part| {
+                assert_eq!(part["mimeType"], "image/png");
+                decode_base64(part["data"].as_str().expect("data"))
+            })
+            .collect()
+    }
+
+    fn content(&self) -> impl Iterator<Item = &Value> {
+        self.0["content"].as_array().expect("content").iter()
+    }
+}
+
+fn decode_base64(text: &str) -> Vec<u8> {
+    use base64::Engine as _;
+    base64::engine::general_purpose::STANDARD
+        .decode(text)
+        .expect("base64")
+}
