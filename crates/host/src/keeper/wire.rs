@@ -1,20 +1,34 @@
 //! What host and keeper say to each other: one JSON object a line, on the keeper's socket.
 //!
 //! A keeper outlives hosts, so the two may be of different versions: fields are only ever added, with
-//! a default, and an unknown request is answered with an error.
+//! a default, unknown fields are passed over, and an unknown request is answered with an error.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::system::process::ProcessIdentity;
+
+/// The longest line in bytes, either way.
+pub const MAX_LINE: usize = 1 << 20;
+
+/// The environment variable that marks everything started below a keeper; its value is the keeper's
+/// [`marker`].
+pub const MARKER: &str = "HANDOVER_KEEPER";
+
+/// What names one keeper for ever, within one boot.
+pub fn marker(keeper: ProcessIdentity) -> String {
+    format!("{}:{}", keeper.pid, keeper.start_ticks)
+}
 
 /// A program to be started below the keeper.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Launch {
-    /// Program and arguments; never a shell string.
+    /// Program and arguments; never a shell string. A program without a slash is looked up in the
+    /// `PATH` of `env`.
     pub command: Vec<String>,
     /// Working directory.
     pub cwd: PathBuf,
@@ -22,6 +36,69 @@ pub struct Launch {
     pub env: BTreeMap<String, String>,
     /// Where its output goes, appended; made 0600.
     pub log: PathBuf,
+}
+
+/// What the host asks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "do", rename_all = "camelCase")]
+pub enum Request {
+    /// Start a program in a session of its own; the answer is its [`ProcessIdentity`].
+    Launch {
+        /// What.
+        launch: Launch,
+    },
+    /// Start the display server, which dies with the keeper; the answer is its [`ProcessIdentity`].
+    StartServer {
+        /// What.
+        launch: Launch,
+    },
+    /// The answer is a [`KeeperStatus`].
+    Status,
+    /// End the tree, then the keeper; the answer is the list of those that could not be killed.
+    End {
+        /// How long after TERM until KILL, in milliseconds.
+        #[serde(rename = "graceMs")]
+        grace_ms: u64,
+    },
+}
+
+/// One line from the host.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RequestLine {
+    /// Chosen by the host; comes back in the answer.
+    pub id: u64,
+    /// A [`Request`], read apart so that an unknown one can be answered.
+    pub request: Value,
+}
+
+/// One line to the host.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum KeeperLine {
+    /// It was done.
+    Done {
+        /// The request's.
+        id: u64,
+        /// As the request says.
+        value: Value,
+    },
+    /// It was not done.
+    Failed {
+        /// The request's.
+        id: u64,
+        /// Why, for a person.
+        reason: String,
+    },
+    /// A process that the keeper started has ended.
+    Exited {
+        /// Its pid.
+        pid: u32,
+        /// Whether it was the display server.
+        server: bool,
+        /// How.
+        exit: Exit,
+    },
 }
 
 /// How a process ended.
@@ -47,11 +124,39 @@ pub struct KeeperStatus {
 }
 
 /// The display server.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ServerStatus {
     /// Its process.
     pub process: ProcessIdentity,
     /// How it ended, if it has.
     pub exit: Option<Exit>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lines_stay_as_older_keepers_write_them() {
+        let end = serde_json::to_value(Request::End { grace_ms: 5 }).unwrap();
+        assert_eq!(end.to_string(), r#"{"do":"end","graceMs":5}"#);
+        let line = KeeperLine::Exited {
+            pid: 7,
+            server: true,
+            exit: Exit::Signal(9),
+        };
+        assert_eq!(
+            serde_json::to_string(&line).unwrap(),
+            r#"{"exited":{"pid":7,"server":true,"exit":{"signal":9}}}"#
+        );
+        let newer = r#"{"done":{"id":1,"value":[],"more":true}}"#;
+        assert_eq!(
+            serde_json::from_str::<KeeperLine>(newer).unwrap(),
+            KeeperLine::Done {
+                id: 1,
+                value: Value::Array(Vec::new())
+            }
+        );
+    }
 }

@@ -29,6 +29,35 @@ pub fn request_credentials(socket: impl AsFd) -> io::Result<()> {
     Ok(set_socket_passcred(socket, true)?)
 }
 
+/// Who connected, or made the socket pair. Only what it was then: the socket may have been passed on.
+pub fn peer(socket: impl AsFd) -> io::Result<Sender> {
+    let mut credentials = libc::ucred {
+        pid: 0,
+        uid: u32::MAX,
+        gid: u32::MAX,
+    };
+    let mut length = size_of_val(&credentials) as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes into `credentials`, for which any bytes are
+    // valid, and the descriptor is borrowed for the call.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_fd().as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_PEERCRED,
+            (&raw mut credentials).cast(),
+            &raw mut length,
+        )
+    };
+    if result != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(Sender {
+        pid: u32::try_from(credentials.pid).unwrap_or(0),
+        uid: credentials.uid,
+        gid: credentials.gid,
+    })
+}
+
 /// Reads a stream in pieces that each have one sender.
 #[derive(Debug)]
 pub struct CredentialReader {
