@@ -39,6 +39,8 @@ mod ids;
 mod lease;
 mod pause;
 mod permits;
+#[cfg(test)]
+mod proof;
 mod refusal;
 mod takeover;
 mod time;

@@ -44,16 +44,18 @@ impl Arbiter {
                 self.pause_after(reason);
             }
         }
+        if reason == PauseReason::DesktopGone
+            && let State::Returning(returning) = self.state
+            && returning.flush.is_some()
+        {
+            // No fence will ever answer, and nothing is left to be flushed.
+            self.record_end(returning);
+        }
     }
 
     /// The display has ended, for good: no input of anyone's is left in it.
     pub fn desktop_gone(&mut self, now: Moment) {
         self.pause(now, PauseReason::DesktopGone);
-        if let State::Returning(returning) = self.state
-            && returning.flush.is_some()
-        {
-            self.record_end(returning);
-        }
     }
 
     /// A person ends a pause: the agents have control. Nothing happens if they

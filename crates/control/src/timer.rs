@@ -25,7 +25,8 @@ pub(crate) enum Timer {
 }
 
 impl Timer {
-    const ALL: [Self; 8] = [
+    /// In the order in which the table keeps them.
+    pub(crate) const ALL: [Self; 8] = [
         Self::Drain,
         Self::Ttl,
         Self::Idle,
