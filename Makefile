@@ -28,7 +28,7 @@ test: ## everything that must hold: unit, property, model, corpus and whole-prog
 	$(CARGO) $(TEST) --locked --workspace
 
 model: ## the larger exhaustive check of the arbiter
-	$(CARGO) test --locked --release -p handover-control -- --ignored --nocapture model
+	HANDOVER_MODEL=large $(CARGO) test --locked --release -p handover-control --lib -- --nocapture model
 
 fuzz: ## both directions of the RFB parser, FUZZ_TIME seconds each (needs cargo-fuzz and a nightly toolchain)
 	fuzz/run $(FUZZ_TIME)
