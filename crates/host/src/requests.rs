@@ -54,6 +54,26 @@ struct Kept {
     text: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     hand_back: Option<HandBack>,
+    /// The process that asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    asker: Option<Asker>,
+}
+
+/// A process, told apart from every other that this boot saw.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Asker {
+    pid: u32,
+    start_ticks: u64,
+}
+
+impl Asker {
+    fn of(caller: &Caller) -> Self {
+        Self {
+            pid: caller.pid,
+            start_ticks: caller.start_ticks,
+        }
+    }
 }
 
 impl Requests {
@@ -135,6 +155,7 @@ impl Requests {
                 },
                 text: None,
                 hand_back: None,
+                asker: Some(Asker::of(caller)),
             };
             let mut event = caller
                 .event("request_human")
@@ -202,10 +223,13 @@ impl Requests {
         })
     }
 
-    /// A person answers in text; durable when it answers.
+    /// Answers in text; durable when it answers. A person may answer any request. The program that
+    /// asked may answer its own: it passes on what the person who sits at the agent's client said,
+    /// and the record shows it as the agent's act.
     ///
     /// # Errors
-    /// `bad_params` if there is no such request, it asked no question, or it was dealt with.
+    /// `bad_params` if there is no such request, it asked no question, or it was dealt with;
+    /// `caller_refused` for another agent's request.
     pub async fn answer(
         &self,
         caller: &Caller,
@@ -216,6 +240,13 @@ impl Requests {
         let stored = {
             let mut table = self.table();
             let kept = table.kept.get_mut(&number).ok_or_else(unknown)?;
+            let person = matches!(caller.kind, CallerKind::Human { .. });
+            if !person && kept.asker != Some(Asker::of(caller)) {
+                return Err(Refusal::new(
+                    ErrorCode::CallerRefused,
+                    "only a person may answer a request that another program made",
+                ));
+            }
             if !is_open(kept) {
                 return Err(Refusal::new(
                     ErrorCode::BadParams,

@@ -132,7 +132,7 @@ methods! {
     RequestHuman = "request_human", Neutral, "{desktop?, reason, question?}";
     /// How such a request stands.
     RequestStatus = "request_status", Observes, "{requestId, waitMs?}";
-    /// A person answers such a request in text.
+    /// Answers such a request in text: a person, or the program that asked for its own person.
     Answer = "answer", Neutral, "{requestId, text}";
     /// Ends the session.
     Stop = "stop", Neutral, "{force?}";
@@ -141,7 +141,8 @@ methods! {
 }
 
 impl Method {
-    /// Whether only a person may call it. (`steer` and `abort` depend on their target, too.)
+    /// Whether only a person may call it. (`steer`, `abort` and `answer` depend on their
+    /// target, too.)
     pub const fn human_only(self) -> bool {
         matches!(
             self,
@@ -156,7 +157,6 @@ impl Method {
                 | Self::ControlGive
                 | Self::ControlRefuse
                 | Self::ControlSecret
-                | Self::Answer
                 | Self::Stop
                 | Self::StopAllInput
         )
@@ -259,7 +259,7 @@ mod tests {
         view.open Observes apps
         request_human Neutral
         request_status Observes apps
-        answer Neutral human-only
+        answer Neutral
         stop Neutral human-only
         stop_all_input Neutral human-only
         ");
