@@ -9,11 +9,21 @@
 mod support;
 
 mod agents_speak_mcp;
+mod clipboard;
 mod controller_ends;
+mod damaged_state;
 mod display_ends;
 mod drain;
+mod full_disk;
+mod hand_back;
 mod host_ends;
 mod lease;
+mod many_desktops;
 mod nothing_stays_pressed;
 mod only_one_side_acts;
+mod pointer;
+mod text;
+mod the_record;
 mod watchers;
+mod who_may;
+mod wire_limits;

@@ -1,0 +1,183 @@
+//! K3, K4, P5: what an agent types arrives exactly, keys are known by their usual names, and calls that race
+//! are done one after the other. Everything is read back from an application.
+
+use std::thread;
+
+use serde_json::json;
+
+use crate::support::{LONG, Recorder, Session, Typed, eventually};
+
+/// Texts of each kind and of each length class, one after the other into one terminal.
+#[test]
+fn text_arrives_exactly() {
+    let session = Session::up();
+    let typed = Typed::start(&session);
+    let mut agent = session.wire();
+    let long = "The quick brown fox jumps over the lazy dog; 0123456789 !\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~ ".repeat(12);
+    let texts = [
+        "plain words",
+        "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~",
+        "MiXeD CaSe 0123456789",
+        "é ß ü ñ € – “x”",
+        "Ω ж 漢字 日本語",
+        "😀 👍 👩‍🚀",
+        "a\tb",
+        "ÇÅ ŁŐ ğ",
+        &long,
+        &"漢".repeat(300),
+    ];
+    let mut expected = String::new();
+    for text in texts {
+        agent.done("desktop.type", json!({"text": text}));
+        expected.push_str(text);
+        typed.becomes(&expected);
+    }
+}
+
+/// Newlines are Enter, in short text and in long.
+#[test]
+fn newlines_are_enter() {
+    let session = Session::up();
+    let typed = Typed::start(&session);
+    session
+        .wire()
+        .done("desktop.type", json!({"text": "one\ntwo\n"}));
+    // A terminal in raw mode reads Enter as a carriage return.
+    typed.becomes("one\rtwo\r");
+}
+
+/// Both methods by name give the same.
+#[test]
+fn both_methods_type_the_same() {
+    let session = Session::up();
+    let typed = Typed::start(&session);
+    let mut agent = session.wire();
+    agent.done(
+        "desktop.type",
+        json!({"text": "by keys é;", "method": "keys"}),
+    );
+    typed.becomes("by keys é;");
+    agent.done(
+        "desktop.type",
+        json!({"text": "by paste é;", "method": "paste"}),
+    );
+    typed.becomes("by keys é;by paste é;");
+}
+
+/// From the command line, where the text may begin with a dash.
+#[test]
+fn text_from_the_command_line() {
+    let session = Session::up();
+    let typed = Typed::start(&session);
+    let mut command = session.place.handover();
+    let outcome = crate::support::Running::start(command.args([
+        "desktop",
+        "type",
+        "--json",
+        "--",
+        "--note é",
+    ]))
+    .finish(LONG);
+    assert_eq!(outcome.code, 0, "{outcome:?}");
+    typed.becomes("--note é");
+}
+
+/// K4: an unknown key is an error that names it; aliases are known in any case.
+#[test]
+fn keys_by_name() {
+    let session = Session::up();
+    let recorder = Recorder::everything(&session.display());
+    let mut agent = session.wire();
+    for keys in ["NoSuchKey", "ctrl+nosuchkey"] {
+        let refused = agent.refused("desktop.key", json!({"keys": keys}));
+        assert_eq!(refused.code, "unknown_key");
+        assert!(
+            refused.message.to_lowercase().contains("nosuchkey"),
+            "{refused:?}"
+        );
+    }
+    assert!(
+        recorder.seen().is_empty(),
+        "an unknown key pressed something: {:?}",
+        recorder.seen()
+    );
+    for (keys, keysym) in [
+        ("Enter", 0xFF0D),
+        ("return", 0xFF0D),
+        ("Esc", 0xFF1B),
+        ("escape", 0xFF1B),
+        ("PgUp", 0xFF55),
+        ("Page_Up", 0xFF55),
+        ("Tab", 0xFF09),
+        ("BackSpace", 0xFF08),
+        ("Delete", 0xFFFF),
+        ("F5", 0xFFC2),
+        ("Left", 0xFF51),
+        ("Cmd", 0xFFEB),
+        ("Super", 0xFFEB),
+        ("ctrl+shift+t", u32::from(b't')),
+        ("alt+F4", 0xFFC1),
+        ("a", u32::from(b'a')),
+    ] {
+        let before = recorder.presses(keysym);
+        agent.done("desktop.key", json!({"keys": keys}));
+        eventually(&format!("the key {keys}"), LONG, || {
+            (recorder.presses(keysym) > before).then_some(())
+        });
+        eventually("it is released", LONG, || {
+            recorder.held().is_empty().then_some(())
+        });
+    }
+}
+
+/// P5: calls that race are done one after the other; texts never interleave and no modifier leaks.
+#[test]
+fn racing_calls_do_not_interleave() {
+    let session = Session::up();
+    let typed = Typed::start(&session);
+    let texts = [
+        "aaaaaaaaaaaaaaaa",
+        "BBBBBBBBBBBBBBBB",
+        "cccccccccccccccc",
+        "DDDDDDDDDDDDDDDD",
+    ];
+    thread::scope(|scope| {
+        for text in texts {
+            let session = &session;
+            scope.spawn(move || {
+                let mut agent = session.wire();
+                for _ in 0..10 {
+                    agent.done("desktop.type", json!({"text": text}));
+                }
+            });
+        }
+    });
+    let all = eventually("all of it", LONG, || {
+        Some(typed.text()).filter(|text| text.len() == 4 * 10 * 16)
+    });
+    for piece in all.as_bytes().chunks(16) {
+        assert!(
+            piece.iter().all(|byte| byte == &piece[0]),
+            "interleaved: {all}"
+        );
+    }
+}
+
+/// P5: several requests on one connection are done in the order in which they were sent.
+#[test]
+fn calls_are_done_in_their_order() {
+    let session = Session::up();
+    let typed = Typed::start(&session);
+    let mut agent = session.wire();
+    let mut expected = String::new();
+    let mut calls = Vec::new();
+    for number in 0..30 {
+        let text = format!("{number} ");
+        calls.push(agent.send("desktop.type", json!({"text": text})));
+        expected.push_str(&text);
+    }
+    for call in calls {
+        agent.answer(call).expect("typed");
+    }
+    typed.becomes(&expected);
+}

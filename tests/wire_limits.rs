@@ -1,0 +1,221 @@
+//! A9, E7: whatever arrives gets a typed answer at once, limits are in bytes, and no connection is lost over a
+//! bad line.
+
+use serde_json::{Value, json};
+
+use crate::support::{LONG, Place, SHORT, Session, Wire};
+
+fn error(wire: &mut Wire, what: &str) -> (i64, String) {
+    let message = wire.first(what, SHORT, |message| message.get("error").is_some());
+    let error = &message["error"];
+    (
+        error["code"].as_i64().expect("a number"),
+        error["data"]["code"].as_str().expect("a code").to_owned(),
+    )
+}
+
+#[test]
+fn bad_lines_are_answered_and_survived() {
+    let session = Session::with(Place::new(), &[]);
+    let mut wire = session.wire();
+    wire.raw(b"this is no JSON\n");
+    assert_eq!(error(&mut wire, "malformed"), (-32700, "malformed".into()));
+    wire.raw(b"\xff\xfe{}\n");
+    assert_eq!(error(&mut wire, "not UTF-8"), (-32700, "malformed".into()));
+    wire.raw(b"{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"no.such\",\"params\":{}}\n");
+    let message = wire.first("an unknown method", SHORT, |message| message["id"] == 7);
+    assert_eq!(
+        (&message["error"]["code"], &message["error"]["data"]["code"]),
+        (&json!(-32601), &json!("method_unknown"))
+    );
+    let supported = message["error"]["data"]["supported"]
+        .as_array()
+        .expect("a list");
+    assert!(supported.contains(&json!("control.acquire")));
+    let refused = wire.refused("desktop.click", json!({"x": "left", "y": 5}));
+    assert_eq!(
+        (refused.number, refused.code.as_str()),
+        (-32602, "bad_params")
+    );
+    wire.done("ping", json!({}));
+}
+
+/// Three bytes a character: half a million characters are over the limit, fewer than 350,000 are not.
+#[test]
+fn limits_are_in_bytes() {
+    let session = Session::with(Place::new(), &[]);
+    let mut wire = session.wire();
+    let line = |text: String| {
+        format!(
+            "{}\n",
+            json!({"jsonrpc": "2.0", "id": 9, "method": "ping", "params": {"x": text}})
+        )
+    };
+    wire.raw(line("漢".repeat(500_000)).as_bytes());
+    assert_eq!(
+        error(&mut wire, "too long"),
+        (-32600, "line_too_long".into())
+    );
+    wire.done("ping", json!({}));
+    wire.raw(line("漢".repeat(300_000)).as_bytes());
+    let message = wire.first("an answer", SHORT, |message| message["id"] == 9);
+    assert_ne!(
+        message["error"]["data"]["code"], "line_too_long",
+        "{message}"
+    );
+    wire.done("ping", json!({}));
+}
+
+/// A line without an end is answered once, not once a megabyte, and skipped to its newline.
+#[test]
+fn an_endless_line_is_answered_once() {
+    let session = Session::with(Place::new(), &[]);
+    let mut wire = session.wire();
+    for _ in 0..5 {
+        wire.raw(&[b'x'; 1 << 20]);
+    }
+    assert_eq!(
+        error(&mut wire, "too long"),
+        (-32600, "line_too_long".into())
+    );
+    wire.raw(b"\n");
+    wire.done("ping", json!({}));
+    let none = wire.call("list", json!({})).expect("the connection stands");
+    assert!(
+        none["agents"].as_array().is_some_and(Vec::is_empty),
+        "{none}"
+    );
+}
+
+/// E2: every method that the host names has a declared gate here; a new one fails this test until it has.
+#[test]
+fn every_method_is_gated() {
+    let session = Session::up();
+    let mut wire = session.wire();
+    let supported = wire.refused("no.such", json!({})).data["supported"].clone();
+    let supported: Vec<&str> = supported
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter_map(Value::as_str)
+        .collect();
+    let acts = [
+        ("control.permit", json!({"what": "x"})),
+        ("desktop.click", json!({"x": 5, "y": 5})),
+        ("desktop.destroy", json!({"desktop": "d1"})),
+        ("desktop.double_click", json!({"x": 5, "y": 5})),
+        ("desktop.drag", json!({"from": [5, 5], "to": [9, 9]})),
+        ("desktop.key", json!({"keys": "a"})),
+        ("desktop.launch", json!({"command": ["true"]})),
+        ("desktop.move", json!({"x": 5, "y": 5})),
+        ("desktop.scroll", json!({"dy": 1})),
+        ("desktop.type", json!({"text": "a"})),
+    ];
+    let others = [
+        "hello",
+        "ping",
+        "list",
+        "spawn",
+        "steer",
+        "abort",
+        "result",
+        "subscribe",
+        "journal",
+        "control.acquire",
+        "control.renew",
+        "control.reclaim",
+        "control.return",
+        "control.status",
+        "control.revoke",
+        "control.pause",
+        "control.resume",
+        "control.request",
+        "control.give",
+        "control.refuse",
+        "control.complete",
+        "control.secret",
+        "desktop.new",
+        "desktop.screenshot",
+        "desktop.windows",
+        "view.open",
+        "request_human",
+        "request_status",
+        "answer",
+        "stop",
+        "stop_all_input",
+    ];
+    let mut known: Vec<&str> = acts.iter().map(|(name, _)| *name).chain(others).collect();
+    let mut named = supported;
+    known.sort_unstable();
+    named.sort_unstable();
+    assert_eq!(named, known, "a method without a declared gate");
+
+    let mut holder = session.take(json!({}));
+    for (method, params) in &acts {
+        assert_eq!(
+            wire.refused(method, params.clone()).code,
+            "human_control_active",
+            "{method}"
+        );
+    }
+    holder.give_back();
+    session.wire().done("control.pause", json!({}));
+    for (method, params) in acts {
+        assert_eq!(wire.refused(method, params).code, "paused", "{method}");
+    }
+}
+
+/// A subscriber that reads slowly is told what it missed.
+#[test]
+fn a_slow_subscriber_gets_a_gap_or_everything() {
+    let session = Session::up();
+    let mut slow = session.wire();
+    slow.done("subscribe", json!({}));
+    let mut agent = session.wire();
+    for _ in 0..300 {
+        agent.done("desktop.move", json!({"x": 5, "y": 5}));
+    }
+    let mut next = None;
+    let mut count = 0;
+    while count < 300 {
+        let message = slow.first("an event or a gap", LONG, |message| {
+            message["method"] == "event" || message["method"] == "gap"
+        });
+        let params = &message["params"];
+        let (from, to) = if message["method"] == "gap" {
+            (
+                params["from"].as_u64().expect("from"),
+                params["to"].as_u64().expect("to"),
+            )
+        } else {
+            let seq = params["seq"].as_u64().expect("a number");
+            (seq, seq)
+        };
+        assert!(
+            next.is_none_or(|next| next == from),
+            "silence before {from}"
+        );
+        next = Some(to + 1);
+        count += to - from + 1;
+    }
+}
+
+/// Without agents, the agents' methods answer truthfully.
+#[test]
+fn no_agents_is_an_answer() {
+    let session = Session::with(Place::new(), &[]);
+    let mut wire = session.wire();
+    assert_eq!(wire.done("list", json!({}))["agents"], json!([]));
+    for (method, params) in [
+        ("steer", json!({"id": "a1", "text": "x"})),
+        ("abort", json!({"id": "a1"})),
+        ("result", json!({"id": "a1"})),
+    ] {
+        assert_eq!(
+            wire.refused(method, params).code,
+            "agent_unknown",
+            "{method}"
+        );
+    }
+    wire.done("subscribe", json!({}));
+}
