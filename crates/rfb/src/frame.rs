@@ -12,11 +12,10 @@ use std::fmt;
 pub const RAW: i32 = 0;
 /// Pseudo-encoding: the framebuffer has a new size.
 pub const DESKTOP_SIZE: i32 = -223;
-/// Pseudo-encoding: the framebuffer has a new size, with the layout of its screens.
-pub const EXTENDED_DESKTOP_SIZE: i32 = -308;
 /// What a client of this decoder advertises: raw pixels and changes of size, without which a
-/// server would close its connection at a resize.
-pub const ENCODINGS: [i32; 3] = [RAW, EXTENDED_DESKTOP_SIZE, DESKTOP_SIZE];
+/// server would close its connection at a resize. The extended form of the latter would make
+/// Xvnc answer each request for a whole frame with the layout of its screens first.
+pub const ENCODINGS: [i32; 2] = [RAW, DESKTOP_SIZE];
 /// Most pixels of a framebuffer; at four bytes each they take 256 MiB.
 pub const PIXEL_LIMIT: usize = 1 << 26;
 
@@ -99,10 +98,8 @@ enum State {
     Rectangle { left: u16 },
     /// Inside the pixels of a rectangle; `at` counts the bytes that have arrived.
     Pixels { area: Area, at: usize, left: u16 },
-    /// Before the number of screens of a new layout.
-    Screens { left: u16 },
-    /// Inside bytes without interest, of a message or else of a rectangle.
-    Skip { bytes: u64, left: Option<u16> },
+    /// Inside the rest of a message without interest.
+    Skip { bytes: u64 },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -183,9 +180,8 @@ impl FrameDecoder {
         let need = match state {
             State::Message => self.message_head(input),
             State::Rectangle { .. } => 12,
-            State::Screens { .. } => 4,
             State::Pixels { area, at, left } => return Ok(self.pixels(input, area, at, left)),
-            State::Skip { bytes, left } => return Ok(skip(input, bytes, left)),
+            State::Skip { bytes } => return Ok(skip(input, bytes)),
         };
         let missing = need - self.head.len();
         self.head.extend(take(input, missing));
@@ -195,10 +191,6 @@ impl FrameDecoder {
         let head = std::mem::take(&mut self.head);
         match state {
             State::Rectangle { left } => self.rectangle(&head, left - 1),
-            State::Screens { left } => Ok(State::Skip {
-                bytes: 16 * u64::from(head[0]),
-                left: Some(left),
-            }),
             _ => message(&head),
         }
     }
@@ -240,13 +232,6 @@ impl FrameDecoder {
             DESKTOP_SIZE => {
                 self.resize(width, height)?;
                 Ok(State::Rectangle { left })
-            }
-            EXTENDED_DESKTOP_SIZE => {
-                // `y` is the outcome of a request; with any but 0 the size is only what was asked.
-                if y == 0 {
-                    self.resize(width, height)?;
-                }
-                Ok(State::Screens { left })
             }
             encoding => Err(FrameError::Encoding(encoding)),
         }
@@ -290,7 +275,7 @@ impl FrameDecoder {
 
 /// What follows the head of a message.
 fn message(head: &[u8]) -> Result<State, FrameError> {
-    let skip = |bytes: u64| State::Skip { bytes, left: None };
+    let skip = |bytes: u64| State::Skip { bytes };
     match head[0] {
         0 => Ok(State::Rectangle {
             left: u16_at(head, 2),
@@ -305,11 +290,11 @@ fn message(head: &[u8]) -> Result<State, FrameError> {
     }
 }
 
-fn skip(input: &mut &[u8], bytes: u64, left: Option<u16>) -> State {
+fn skip(input: &mut &[u8], bytes: u64) -> State {
     let most = usize::try_from(bytes).unwrap_or(usize::MAX);
     match bytes - take(input, most).len() as u64 {
-        0 => left.map_or(State::Message, |left| State::Rectangle { left }),
-        bytes => State::Skip { bytes, left },
+        0 => State::Message,
+        bytes => State::Skip { bytes },
     }
 }
 

@@ -299,19 +299,21 @@ impl Link {
         self.stream.write_all(&out).await
     }
 
-    async fn frame(&mut self, size: &watch::Sender<Option<Size>>) -> Result<Frame, CaptureError> {
+    async fn frame(
+        &mut self,
+        size_known: &watch::Sender<Option<Size>>,
+    ) -> Result<Frame, CaptureError> {
         self.decoder.begin();
-        let mut asked_for = None;
+        let mut asked = None;
         while !self.decoder.is_complete() {
-            // A frame can arrive in several updates; only a change of size needs a new question.
-            let (width, height) = self.decoder.size();
-            if asked_for != Some((width, height)) {
-                let mut out = Vec::new();
-                input::update_request(false, 0, 0, width, height, &mut out);
-                self.stream.write_all(&out).await?;
-                asked_for = Some((width, height));
-            }
-            self.until_update(size).await?;
+            // Any update uses the question up, even one that only tells a new size. The server
+            // still knows what it owes of a whole frame; after a change of size it owes another.
+            let size @ (width, height) = self.decoder.size();
+            let rest = asked.replace(size) == Some(size);
+            let mut out = Vec::new();
+            input::update_request(rest, 0, 0, width, height, &mut out);
+            self.stream.write_all(&out).await?;
+            self.until_update(size_known).await?;
         }
         Ok(self.decoder.frame())
     }

@@ -1,0 +1,5 @@
+//! Pictures of a real Xvnc and the X side of it.
+
+mod screen;
+mod x11;
+mod xvnc;
