@@ -27,14 +27,15 @@ pub(super) const SMALL: Terms = Terms {
     permits_each: 1,
 };
 
-/// With an idle limit and a maximum, so with every timer there is.
+/// With limits, so with every timer there is, longer deadlines, and two permits
+/// at a time for each agent.
 const LARGE: Terms = Terms {
-    ttl: seconds(2),
-    drain: seconds(1),
-    idle: [Some(seconds(4)), None],
-    max: [None, Some(seconds(4))],
+    ttl: seconds(3),
+    drain: seconds(2),
+    idle: [Some(seconds(4)); 2],
+    max: [Some(seconds(8)); 2],
     linger: [None, Some(seconds(2))],
-    permits_each: 1,
+    permits_each: 2,
 };
 
 /// Every step that may be taken under these terms.
