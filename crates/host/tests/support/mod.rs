@@ -30,9 +30,9 @@ pub fn options(dir: &Path, orphan_timeout: Duration) -> KeeperOptions {
     }
 }
 
-/// Starts [`options`]' keeper with an hour's patience.
+/// Starts [`options`]' keeper that ends by itself if the test fails.
 pub async fn keeper(dir: &Path) -> (Keeper, UnboundedReceiver<KeeperEvent>) {
-    Keeper::start(&program(), &options(dir, Duration::from_secs(3600)))
+    Keeper::start(&program(), &options(dir, Duration::from_secs(60)))
         .await
         .unwrap()
 }
