@@ -246,15 +246,15 @@ fn a_question_for_a_secret_is_refused_on_every_path() {
     let session = Session::up();
     let question = json!({"reason": "stuck", "question": "What is the 6-digit code?"});
     let refusal = Agent::start(&session, "legacy").refused("request_human", question.clone());
-    assert_eq!(refusal["code"], "caller_refused");
+    assert_eq!(refusal["code"], "bad_params");
     assert!(
         refusal["todo"]
             .as_str()
-            .is_some_and(|todo| todo.contains("take over")),
+            .is_some_and(|todo| todo.contains("takes over")),
         "{refusal}"
     );
     let refused = session.wire().refused("request_human", question);
-    assert_eq!(refused.code, "caller_refused");
+    assert_eq!(refused.code, "bad_params");
     let listed = session.wire().done("list", json!({}));
     assert_eq!(listed["requests"], json!([]), "nobody is asked");
 }

@@ -47,7 +47,16 @@ pub(super) async fn screenshot(mut result: Value) -> CallToolResult {
 
 /// A refusal: its code, what it means, and what to do.
 pub(super) fn refused(refusal: &Refusal) -> CallToolResult {
-    let todo = todo(refusal.code);
+    let todo = if refusal
+        .data
+        .get("remedy")
+        .is_some_and(|remedy| remedy == "takeover")
+    {
+        "Call request_human with a reason and no question: a person then takes over the desktop and \
+         does it there."
+    } else {
+        todo(refusal.code)
+    };
     let mut told = Map::new();
     told.insert("code".to_owned(), refusal.code.as_str().into());
     told.insert("message".to_owned(), refusal.message.clone().into());
@@ -127,8 +136,7 @@ fn todo(code: ErrorCode) -> &'static str {
             "Several sessions are running. Ask the person to start this server with --session."
         }
         ErrorCode::CallerRefused => {
-            "Only a person may do this. For a secret or a step that is theirs, call request_human \
-             without a question and let them take over."
+            "Only a person may do this. If you need it done, call request_human."
         }
         ErrorCode::StorageFailed => {
             "The record cannot be written (a full disk?), so nothing new is permitted. Tell the \

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use handover_protocol::question::asks_for_secret;
 use handover_protocol::{ErrorCode, Method, Refusal};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, Implementation, InputRequiredResult,
@@ -151,14 +150,6 @@ impl Server {
         context: &RequestContext<RoleServer>,
     ) -> Result<CallToolResult, Refusal> {
         let question = params["question"].as_str().map(str::to_owned);
-        if question.as_deref().is_some_and(asks_for_secret) {
-            return Err(Refusal::new(
-                ErrorCode::CallerRefused,
-                "a question for a password, a code, a key or another secret cannot be answered in \
-                 text, where it would be recorded; call request_human with only a reason, and the \
-                 person takes over the desktop and enters it there",
-            ));
-        }
         let result = self
             .link
             .call(Method::RequestHuman, params, CALL_TIME)

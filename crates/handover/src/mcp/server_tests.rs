@@ -21,6 +21,7 @@ const BOUND: Duration = Duration::from_secs(30);
 /// What the stand-in does with a request.
 enum Reply {
     Result(Value),
+    Error(Value),
     /// Keeps the caller waiting.
     Silence,
     /// Closes the connection.
@@ -75,6 +76,7 @@ async fn converse(stream: UnixStream, script: Arc<Script>) {
         let mut answer = json!({"jsonrpc": "2.0", "id": request["id"]});
         match reply {
             Reply::Result(result) => answer["result"] = result,
+            Reply::Error(error) => answer["error"] = error,
             Reply::Silence => continue,
             Reply::Death => return,
         }
@@ -309,18 +311,25 @@ async fn waiting_reports_progress() {
 }
 
 #[tokio::test]
-async fn a_question_for_a_secret_never_reaches_anybody() {
+async fn a_refused_question_is_put_to_nobody() {
     let (_directory, path) = socket();
-    let _host = Host::start(&path, |method, _| panic!("{method} reached the host"));
+    let _host = Host::start(&path, |_, _| {
+        let data = json!({"code": "bad_params", "remedy": "takeover"});
+        Reply::Error(json!({"code": -32602, "message": "no secrets in text", "data": data}))
+    });
     let mut agent = Agent::start(&path, json!({"elicitation": {}})).await;
     let question = json!({"reason": "stuck", "question": "What is the password?"});
-    let answer = agent.call("request_human", question).await;
-    assert_eq!(answer["isError"], true);
-    assert_eq!(answer["structuredContent"]["code"], "caller_refused");
-    let todo = answer["structuredContent"]["todo"]
-        .as_str()
-        .expect("what to do");
-    assert!(todo.contains("take over"), "{todo}");
+    agent.begin(1, "request_human", question).await;
+    let answer = agent.receive().await;
+    assert_eq!(answer["result"]["isError"], true, "{answer}");
+    let told = &answer["result"]["structuredContent"];
+    assert_eq!(told["code"], "bad_params");
+    assert!(
+        told["todo"]
+            .as_str()
+            .is_some_and(|todo| todo.contains("takes over")),
+        "{told}"
+    );
 }
 
 #[tokio::test]
