@@ -21,6 +21,7 @@ mod lease;
 mod many_desktops;
 mod nothing_stays_pressed;
 mod only_one_side_acts;
+mod people_type;
 mod pointer;
 mod text;
 mod the_record;

@@ -8,8 +8,8 @@ use std::thread;
 
 use super::clock::{SHORT, eventually};
 
-/// Raw pixels, desktop name, extended clipboard: all that this client understands.
-const ENCODINGS: [i32; 3] = [0, -307, 0xC0A1_E5CE_u32.cast_signed()];
+/// Raw pixels and the desktop's name: all that this client understands.
+const ENCODINGS: [i32; 2] = [0, -307];
 
 /// What a viewer has been shown.
 #[derive(Debug, Default)]
