@@ -11,6 +11,7 @@ pub mod record;
 pub mod requests;
 pub mod session;
 pub mod system;
+pub mod viewer;
 pub mod xvnc;
 
 pub use manifest::discover;

@@ -52,6 +52,8 @@ pub struct Gate {
     server: ServerParser,
     upstream: Upstream,
     negotiated: Negotiated,
+    /// The server was sent a list of encodings, so it knows that this connection understands fences.
+    introduced: bool,
     formats: Formats,
     /// Update requests that the server has not answered. Servers merge them, so it may be too many, never too few.
     requests: u32,
@@ -79,6 +81,7 @@ impl Gate {
             server: ServerParser::new(format),
             upstream,
             negotiated: Negotiated::default(),
+            introduced: false,
             formats: Formats::default(),
             requests: 0,
             ever_requested: false,
@@ -191,6 +194,7 @@ impl Gate {
                     self.clipboard.greet(&mut self.held);
                 }
                 self.pass_sync(out);
+                self.introduced = true;
                 input::set_encodings(&self.negotiated.upstream, &mut out.to_server);
             }
             ClientMessage::UpdateRequest {
@@ -257,14 +261,25 @@ impl Gate {
                 fence.answer(&mut self.held);
             }
         } else if fence.is_request() && fence.flags & input::FENCE_SYNC_NEXT != 0 {
+            self.introduce(out);
             // Two of them in a row would overwrite each other in the server; the first one loses its flag.
             if let Some(mut earlier) = self.sync.replace(fence) {
                 earlier.flags &= !input::FENCE_SYNC_NEXT;
                 earlier.encode(&mut out.to_server);
             }
         } else {
+            self.introduce(out);
             self.pass_sync(out);
             fence.encode(&mut out.to_server);
+        }
+    }
+
+    /// Says that this connection understands fences before the first one is sent, if the viewer has not said yet what
+    /// it understands: Xvnc closes a connection to which it would have to send an answer that was not asked for.
+    fn introduce(&mut self, out: &mut GateOutput) {
+        if !self.introduced {
+            self.introduced = true;
+            input::set_encodings(&[encodings::FENCE], &mut out.to_server);
         }
     }
 
@@ -286,6 +301,7 @@ impl Gate {
             self.pass_sync(out);
             self.server.set_format(format);
         } else if self.upstream.fences {
+            self.introduce(out);
             let marker = Marker {
                 format,
                 for_viewer: self.sync.take(),

@@ -244,6 +244,25 @@ fn fences_that_the_viewer_does_not_know_are_answered_for_it() {
 }
 
 #[test]
+fn a_server_is_told_of_fences_before_it_is_sent_one() {
+    for early in [
+        fence(input::FENCE_REQUEST, b"x"),
+        [request(), set_format(8)].concat(),
+    ] {
+        let mut bench = Bench::new(Upstream::OWN);
+        bench.viewer(&early);
+        let sent = bench.take_to_server();
+        let told = sent
+            .iter()
+            .position(|message| *message == ClientMessage::SetEncodings(vec![encodings::FENCE]));
+        let fenced = sent
+            .iter()
+            .position(|message| matches!(message, ClientMessage::Fence(_)));
+        assert!(told.is_some() && told < fenced, "{sent:?}");
+    }
+}
+
+#[test]
 fn a_server_without_fences_is_never_sent_one() {
     let mut bench = Bench::new(Upstream::FOREIGN);
     bench.viewer(&fence(
@@ -280,7 +299,7 @@ fn the_first_format_needs_no_fence() {
 #[test]
 fn a_viewers_own_fence_before_a_format_is_replaced_and_answered() {
     let mut bench = Bench::new(Upstream::OWN);
-    bench.viewer(&request());
+    bench.viewer(&[encodings(&[]), request()].concat());
     bench.take_to_server();
     bench.viewer(&[fence(SYNC, b"viewer"), bytes_of(key(65)), set_format(8)].concat());
     let sent = bench.take_to_server();
@@ -305,6 +324,8 @@ fn a_viewers_own_fence_before_a_format_is_replaced_and_answered() {
 #[test]
 fn a_waiting_fence_goes_right_before_the_next_message_that_passes() {
     let mut bench = Bench::new(Upstream::OWN);
+    bench.viewer(&encodings(&[]));
+    bench.take_to_server();
     bench.viewer(&[fence(SYNC, b"a"), fence(SYNC, b"b"), bytes_of(key(65))].concat());
     let plain = Fence {
         flags: input::FENCE_REQUEST,
