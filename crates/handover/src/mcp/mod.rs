@@ -46,6 +46,7 @@ pub async fn run(
     locate: impl Fn(Option<&SessionId>) -> Result<PathBuf, Refusal> + Send + Sync + 'static,
     desktop: Option<String>,
 ) -> Result<(), McpError> {
+    log_to_standard_error();
     let server = Server::new(Link::new(locate), desktop);
     let running = match server.serve(stdio()).await {
         Ok(running) => running,
@@ -57,4 +58,15 @@ pub async fn run(
         Ok(QuitReason::Closed | QuitReason::Cancelled) => Ok(()),
         _ => Err(McpError::Broken),
     }
+}
+
+/// Standard output belongs to the protocol. The filter is fixed: below warnings, the MCP library
+/// logs whole requests, and with them the text that an agent types.
+fn log_to_standard_error() {
+    let subscriber = tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .with_env_filter("handover=info,rmcp=error")
+        .without_time();
+    // A process that logs somewhere already keeps doing so.
+    let _ = subscriber.try_init();
 }
