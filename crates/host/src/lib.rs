@@ -10,6 +10,7 @@ pub mod manifest;
 pub mod record;
 pub mod requests;
 pub mod session;
+pub mod sweep;
 pub mod system;
 pub mod viewer;
 pub mod xvnc;

@@ -1,10 +1,22 @@
 //! `attach.json`: written by a host, read by whoever looks for one.
 
-use std::path::PathBuf;
+use std::cmp::Reverse;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use handover_protocol::Manifest;
+use rustix::process::test_kill_process;
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
 
-use crate::system::dirs::Roots;
+use crate::system::atomic_file::replace_volatile;
+use crate::system::clock;
+use crate::system::dirs::{Roots, check_private};
+use crate::system::process::{self, Stat};
 
 /// A live host.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,28 +51,311 @@ pub fn discover() -> Discovery {
 }
 
 /// [`discover`] at given places.
-pub fn discover_in(_roots: &Roots) -> Discovery {
-    unimplemented!()
+pub fn discover_in(roots: &Roots) -> Discovery {
+    let mut discovery = Discovery::default();
+    for root in roots.runtime_candidates() {
+        if std::fs::symlink_metadata(&root).is_err() {
+            continue;
+        }
+        if let Err(error) = check_private(&root, "XDG_RUNTIME_DIR") {
+            discovery.skip(&root, error.to_string());
+            continue;
+        }
+        let entries = match std::fs::read_dir(&root) {
+            Ok(entries) => entries,
+            Err(error) => {
+                discovery.skip(&root, error.to_string());
+                continue;
+            }
+        };
+        for entry in entries.flatten() {
+            let path = entry.path().join("attach.json");
+            match read(&path) {
+                Ok(Some(manifest)) if is_live(&manifest) => {
+                    discovery.live.push(Found { manifest, path });
+                }
+                Ok(Some(manifest)) => {
+                    discovery.skip(&path, format!("its host (pid {}) has ended", manifest.pid));
+                }
+                // A session that is being made or was just ended.
+                Ok(None) => {}
+                Err(reason) => discovery.skip(&path, reason),
+            }
+        }
+    }
+    discovery
+        .live
+        .sort_by_key(|found| Reverse(found.manifest.start_ticks));
+    discovery
 }
+
+impl Discovery {
+    fn skip(&mut self, path: &Path, reason: String) {
+        self.skipped.push(Skipped {
+            path: path.to_owned(),
+            reason,
+        });
+    }
+}
+
+/// Whether the host that wrote `manifest` still runs: its pid with its start time, in this boot. A
+/// process that we may not look at counts as running.
+pub fn is_live(manifest: &Manifest) -> bool {
+    if process::boot_id().is_ok_and(|boot_id| boot_id != manifest.boot_id) {
+        return false;
+    }
+    match Stat::of(manifest.pid) {
+        Ok(stat) => stat.is_living() && stat.start_ticks == manifest.start_ticks,
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => true,
+        // `/proc` may be mounted so that it hides the processes of others.
+        Err(_) => process::to_raw(manifest.pid)
+            .is_ok_and(|pid| test_kill_process(pid) == Err(rustix::io::Errno::PERM)),
+    }
+}
+
+/// Reads one manifest; `None` if there is none.
+fn read(path: &Path) -> Result<Option<Manifest>, String> {
+    const MAX_BYTES: u64 = 4 << 20;
+    let file = match File::options()
+        .read(true)
+        // Neither a link nor a pipe that would block us.
+        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
+        .open(path)
+    {
+        Ok(file) => file,
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+            ) =>
+        {
+            return Ok(None);
+        }
+        Err(error) => return Err(error.to_string()),
+    };
+    let metadata = file.metadata().map_err(|error| error.to_string())?;
+    if !metadata.is_file() {
+        return Err("it is not a regular file".to_owned());
+    }
+    if metadata.uid() != rustix::process::geteuid().as_raw() {
+        return Err(format!("it belongs to uid {}", metadata.uid()));
+    }
+    let mut text = Vec::new();
+    file.take(MAX_BYTES)
+        .read_to_end(&mut text)
+        .map_err(|error| error.to_string())?;
+    serde_json::from_slice(&text)
+        .map(Some)
+        .map_err(|error| format!("it cannot be read: {error}"))
+}
+
+/// At most one write in this time.
+const PACE: Duration = Duration::from_millis(200);
 
 /// Keeps `attach.json` up to date. Clones share one file.
 #[derive(Debug, Clone)]
-pub struct ManifestWriter {}
+pub struct ManifestWriter {
+    shared: Arc<Shared>,
+    task: Arc<Mutex<Option<JoinHandle<()>>>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    path: PathBuf,
+    manifest: Mutex<Manifest>,
+    changed: Notify,
+    closing: Notify,
+}
 
 impl ManifestWriter {
-    /// Writes `manifest` to `path` at once and keeps it from then on.
-    pub fn start(_path: PathBuf, _manifest: Manifest) -> std::io::Result<Self> {
-        unimplemented!()
+    /// Writes `manifest` to `path` at once, mode 0600, and keeps it from then on. Must be called within
+    /// a tokio runtime.
+    pub fn start(path: PathBuf, manifest: Manifest) -> io::Result<Self> {
+        let shared = Arc::new(Shared {
+            path,
+            manifest: Mutex::new(manifest),
+            changed: Notify::new(),
+            closing: Notify::new(),
+        });
+        shared.write()?;
+        let task = tokio::spawn(follow(Arc::clone(&shared)));
+        Ok(Self {
+            shared,
+            task: Arc::new(Mutex::new(Some(task))),
+        })
     }
 
-    /// Changes the manifest. The file follows within 200 ms, with one write for all changes in that
-    /// time; `updatedAt` is set then.
-    pub fn update(&self, _change: impl FnOnce(&mut Manifest)) {
-        unimplemented!()
+    /// Changes the manifest. The file follows within 200 ms, one write for all changes in that time;
+    /// `updatedAt` is set then. `change` must not call back.
+    pub fn update(&self, change: impl FnOnce(&mut Manifest)) {
+        change(&mut self.shared.manifest());
+        self.shared.changed.notify_one();
     }
 
-    /// Removes the file and stops writing.
+    /// Removes the file and stops writing; when this returns it is gone for good.
     pub async fn close(&self) {
-        unimplemented!()
+        self.shared.closing.notify_one();
+        let task = self
+            .task
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if let Some(task) = task {
+            // It fails only when the runtime is shutting down, and then nobody writes any more.
+            let _ = task.await;
+        }
+        // Whoever cannot be asked any more will find the manifest dead by its pid.
+        let _ = std::fs::remove_file(&self.shared.path);
+    }
+}
+
+impl Shared {
+    fn manifest(&self) -> MutexGuard<'_, Manifest> {
+        self.manifest.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> io::Result<()> {
+        let text = {
+            let mut manifest = self.manifest();
+            manifest.updated_at = clock::wall();
+            serde_json::to_vec_pretty(&*manifest)?
+        };
+        replace_volatile(&self.path, &text)
+    }
+}
+
+async fn follow(shared: Arc<Shared>) {
+    loop {
+        tokio::select! {
+            // A change during the pause below is remembered.
+            () = shared.changed.notified() => {}
+            () = shared.closing.notified() => return,
+        }
+        if let Err(error) = shared.write() {
+            tracing::warn!(path = %shared.path.display(), %error, "the manifest is out of date");
+            // A full disk passes; try again after the pause.
+            shared.changed.notify_one();
+        }
+        tokio::select! {
+            () = tokio::time::sleep(PACE) => {}
+            () = shared.closing.notified() => return,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::system::process::ProcessIdentity;
+    use handover_protocol::{ManifestDesktop, SessionId};
+    use std::os::unix::fs::PermissionsExt;
+    use std::time::Instant;
+
+    fn manifest() -> Manifest {
+        let own = ProcessIdentity::own().unwrap();
+        Manifest {
+            protocol: 1,
+            session_id: SessionId::from("k3f9x2ab"),
+            name: "a name".into(),
+            project_dir: "/home/me/project".into(),
+            pid: own.pid,
+            start_ticks: own.start_ticks,
+            boot_id: process::boot_id().unwrap().into(),
+            socket_path: "/run/x/attach.sock".into(),
+            herdr_pane_id: None,
+            updated_at: clock::wall(),
+            agents: Vec::new(),
+            desktops: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn finds_the_living_and_explains_the_rest() {
+        let dir = tempfile::tempdir().unwrap();
+        let roots = Roots::at(dir.path(), dir.path());
+        let root = roots.runtime().unwrap();
+        let place = |name: &str, text: &[u8]| {
+            std::fs::create_dir(root.join(name)).unwrap();
+            std::fs::write(root.join(name).join("attach.json"), text).unwrap();
+        };
+        let text = |manifest: &Manifest| serde_json::to_vec(manifest).unwrap();
+        let live = manifest();
+        place("live", &text(&live));
+        place(
+            "other-start",
+            &text(&Manifest {
+                start_ticks: live.start_ticks + 1,
+                ..live.clone()
+            }),
+        );
+        place(
+            "other-boot",
+            &text(&Manifest {
+                boot_id: "gone".into(),
+                ..live.clone()
+            }),
+        );
+        place("half", &text(&live)[..40]);
+        place("empty", b"");
+        place("noise", &[0xff; 512]);
+        std::fs::create_dir(root.join("none")).unwrap();
+        std::fs::create_dir_all(root.join("folder/attach.json")).unwrap();
+        std::fs::create_dir(root.join("link")).unwrap();
+        std::os::unix::fs::symlink(root.join("live/attach.json"), root.join("link/attach.json"))
+            .unwrap();
+
+        let found = discover_in(&roots);
+        let ours = |path: &Path| path.starts_with(dir.path());
+        let live_paths: Vec<_> = found
+            .live
+            .iter()
+            .filter(|found| ours(&found.path))
+            .map(|found| found.path.clone())
+            .collect();
+        assert_eq!(live_paths, [root.join("live/attach.json")]);
+        assert_eq!(found.skipped.iter().filter(|s| ours(&s.path)).count(), 7);
+        assert!(
+            found
+                .skipped
+                .iter()
+                .all(|skipped| !skipped.reason.is_empty())
+        );
+    }
+
+    #[tokio::test]
+    async fn many_changes_are_few_writes_and_the_last_is_there() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("attach.json");
+        let writer = ManifestWriter::start(path.clone(), manifest()).unwrap();
+        let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        let start = Instant::now();
+        let mut inodes = Vec::new();
+        let mut number = 0;
+        while start.elapsed() < Duration::from_millis(500) {
+            number += 1;
+            writer.update(|manifest| manifest.name = format!("change {number}"));
+            inodes.push(std::fs::metadata(&path).unwrap().ino());
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        inodes.dedup();
+        assert!(inodes.len() <= 5, "{} writes", inodes.len());
+        while read(&path).unwrap().unwrap().name != format!("change {number}") {
+            assert!(start.elapsed() < Duration::from_secs(10));
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+
+        writer.update(|manifest| {
+            manifest.desktops.push(ManifestDesktop {
+                id: "d1".into(),
+                control: handover_protocol::Control::Agent,
+            });
+        });
+        writer.clone().close().await;
+        assert!(!path.exists());
+        writer.update(|manifest| manifest.name = "late".into());
+        tokio::task::yield_now().await;
+        assert!(!path.exists());
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
     }
 }

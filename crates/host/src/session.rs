@@ -3,11 +3,13 @@
 use std::cmp::Reverse;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use handover_protocol::{DesktopId, SessionId, Timestamp, ViewerName};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::sweep;
 use crate::system::dirs::{self, DirError, Roots};
 use crate::system::lock::{FileLock, LockError};
 use crate::system::{atomic_file, clock};
@@ -192,13 +194,13 @@ impl Session {
     }
 
     /// Takes over a session that was ended or whose host died: its lock first, then what the
-    /// predecessor left in the runtime directory is swept, except what belongs to desktops that may
-    /// be adopted.
+    /// predecessor left in the runtime directory is swept, but for desktops that may be adopted. Where
+    /// there are such, their directory stays the session's, even if a new one would lie elsewhere.
     pub fn reopen(roots: &Roots, id: &SessionId) -> Result<Self, SessionError> {
         if !is_session_id(id.as_str()) {
             return Err(SessionError::Unknown(id.clone()));
         }
-        let paths = SessionPaths {
+        let mut paths = SessionPaths {
             state_dir: roots.state()?.join(id.as_str()),
             runtime_dir: roots.runtime()?.join(id.as_str()),
         };
@@ -206,7 +208,21 @@ impl Session {
             return Err(SessionError::Unknown(id.clone()));
         }
         dirs::check_private(&paths.state_dir, "XDG_STATE_HOME")?;
-        let lock = take_lock(id, &paths)?;
+        let lock = take_lock_from_sweepers(id, &paths)?;
+        for root in roots.runtime_candidates() {
+            let left = root.join(id.as_str());
+            let is_trusted = dirs::check_private(&root, "XDG_RUNTIME_DIR")
+                .and_then(|()| dirs::check_private(&left, "XDG_RUNTIME_DIR"))
+                .is_ok();
+            if !is_trusted {
+                continue;
+            }
+            sweep::sweep_directory(&left).map_err(io_error(&left))?;
+            if sweep::has_living_keeper(&left) {
+                paths.runtime_dir = left;
+                break;
+            }
+        }
         let info = SessionInfo {
             ended_at: None,
             ..read_info(&paths.info())?
@@ -312,6 +328,19 @@ fn new_id() -> Result<SessionId, SessionError> {
     ))
 }
 
+/// A sweep holds a dead session's lock for an instant; that is not worth a refusal.
+fn take_lock_from_sweepers(id: &SessionId, paths: &SessionPaths) -> Result<FileLock, SessionError> {
+    let until = Instant::now() + Duration::from_millis(300);
+    loop {
+        match take_lock(id, paths) {
+            Err(SessionError::Held { .. }) if Instant::now() < until => {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            result => return result,
+        }
+    }
+}
+
 fn take_lock(id: &SessionId, paths: &SessionPaths) -> Result<FileLock, SessionError> {
     FileLock::try_acquire(&paths.lock()).map_err(|error| match error {
         LockError::Held { holder, .. } => SessionError::Held {
@@ -340,5 +369,73 @@ fn io_error(path: &Path) -> impl Fn(io::Error) -> SessionError + '_ {
     |source| SessionError::Io {
         path: path.to_owned(),
         source,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lives_once_ends_and_comes_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let roots = Roots::at(dir.path(), dir.path());
+        let project = dir.path().join("my project");
+        let session = Session::create(&roots, &project, None).unwrap();
+        let id = session.info().id.clone();
+        assert_eq!(session.info().name, "my project");
+        assert!(is_session_id(id.as_str()) && id.as_str().len() == 8);
+        assert!(matches!(
+            Session::reopen(&roots, &id),
+            Err(SessionError::Held { holder: Some(pid), .. }) if pid == std::process::id()
+        ));
+        let state = |wanted| {
+            let listed = list(&roots).unwrap();
+            assert_eq!(listed.len(), 1);
+            assert_eq!((&listed[0].info.id, listed[0].state), (&id, wanted));
+        };
+        state(SessionState::Live);
+        let runtime = session.paths().runtime_dir.clone();
+        drop(session);
+        state(SessionState::Crashed);
+        let session = Session::reopen(&roots, &id).unwrap();
+        assert_eq!(session.info().project_dir, project.to_str().unwrap());
+        session.end().unwrap();
+        state(SessionState::Ended);
+        assert!(!runtime.exists());
+        let session = Session::reopen(&roots, &id).unwrap();
+        assert_eq!(session.info().ended_at, None);
+        assert!(runtime.exists());
+    }
+
+    #[test]
+    fn names_from_outside_do_not_become_paths() {
+        let dir = tempfile::tempdir().unwrap();
+        let roots = Roots::at(dir.path(), dir.path());
+        for name in ["", "..", "../x", "a/b", "A", "nothere", &"a".repeat(33)] {
+            assert!(matches!(
+                Session::reopen(&roots, &SessionId::from(name)),
+                Err(SessionError::Unknown(_))
+            ));
+        }
+    }
+
+    #[test]
+    fn a_corrupt_file_is_named_and_the_others_are_listed() {
+        let dir = tempfile::tempdir().unwrap();
+        let roots = Roots::at(dir.path(), dir.path());
+        let good = Session::create(&roots, dir.path(), Some("good")).unwrap();
+        let bad = Session::create(&roots, dir.path(), Some("bad")).unwrap();
+        let (id, path) = (bad.info().id.clone(), bad.paths().info());
+        drop(bad);
+        for text in [&b""[..], b"{", b"{\"version\":9}", &[0xff; 99]] {
+            std::fs::write(&path, text).unwrap();
+            let error = Session::reopen(&roots, &id).unwrap_err();
+            assert!(matches!(error, SessionError::Corrupt { .. }));
+            assert!(error.to_string().contains(path.to_str().unwrap()));
+        }
+        let listed = list(&roots).unwrap();
+        assert_eq!(listed.len(), 1);
+        assert_eq!(listed[0].info.id, good.info().id);
     }
 }
