@@ -106,12 +106,14 @@ impl Session {
         }
     }
 
-    /// Ends the session, its desktop and everything on it.
+    /// Ends the session, its desktop and everything on it, even if somebody is in control.
     ///
     /// # Errors
     /// When it does not end in time.
     pub async fn stop(&self) -> Result<(), Failure> {
-        checked(self.command("down")).await.map(drop)
+        let mut command = self.command("down");
+        command.arg("--force");
+        checked(command).await.map(drop)
     }
 }
 
