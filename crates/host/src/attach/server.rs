@@ -1,0 +1,147 @@
+//! The accept loop, and the end of all connections.
+
+use std::io;
+use std::os::unix::net::UnixListener;
+use std::sync::Arc;
+use std::time::Duration;
+
+use handover_protocol::envelope::{Id, error_line};
+use handover_protocol::{ErrorCode, Refusal};
+use handover_store::Store;
+use tokio::net::UnixStream;
+use tokio::sync::watch;
+use tokio::task::{JoinHandle, JoinSet};
+
+use super::boundary::Session;
+use super::connection::serve;
+use super::dispatch::Shared;
+use super::leases::Leases;
+use super::outlets::Outlets;
+use crate::callers::ConnectionId;
+use crate::requests::Requests;
+
+/// Connections that may be open at once.
+pub const MAX_CONNECTIONS: usize = 256;
+
+/// How long to wait before accepting again when the process is out of descriptors or memory.
+const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
+
+/// What the server serves.
+#[derive(Debug)]
+pub struct Parts<S> {
+    /// The session behind the socket.
+    pub session: Arc<S>,
+    /// Its record.
+    pub store: Store,
+    /// Its requests for a person.
+    pub requests: Arc<Requests>,
+    /// Its connections, for those who have news for one of them.
+    pub outlets: Outlets,
+}
+
+/// The server of the attach socket. Dropping it ends every connection at once.
+#[derive(Debug)]
+pub struct Server {
+    stopping: watch::Sender<bool>,
+    accepting: JoinHandle<()>,
+}
+
+impl Server {
+    /// Serves `listener`, which must be non-blocking, from now on. Must be called within a tokio
+    /// runtime.
+    ///
+    /// # Errors
+    /// When the runtime cannot watch the socket.
+    pub fn start<S: Session>(listener: UnixListener, parts: Parts<S>) -> io::Result<Self> {
+        let listener = tokio::net::UnixListener::from_std(listener)?;
+        let (stopping, stop) = watch::channel(false);
+        let shared = Arc::new(Shared {
+            session: parts.session,
+            store: parts.store,
+            requests: parts.requests,
+            outlets: parts.outlets,
+            leases: Leases::default(),
+        });
+        Ok(Self {
+            stopping,
+            accepting: tokio::spawn(accept(listener, shared, stop)),
+        })
+    }
+
+    /// Accepts nothing any more, lets what is under way be answered within `grace`, and closes every
+    /// connection, however it behaves.
+    pub async fn close(mut self, grace: Duration) {
+        self.stopping.send_replace(true);
+        if tokio::time::timeout(grace, &mut self.accepting)
+            .await
+            .is_err()
+        {
+            self.accepting.abort();
+            // Returns when the task, and with it every connection's, is dropped.
+            let _ = (&mut self.accepting).await;
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.accepting.abort();
+    }
+}
+
+async fn accept<S: Session>(
+    listener: tokio::net::UnixListener,
+    shared: Arc<Shared<S>>,
+    mut stopping: watch::Receiver<bool>,
+) {
+    let mut connections = JoinSet::new();
+    let mut last = 0;
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            Some(ended) = connections.join_next() => {
+                if let Err(error) = ended {
+                    tracing::error!(%error, "a connection failed");
+                }
+                continue;
+            }
+            () = stopped(&mut stopping) => break,
+        };
+        match accepted {
+            Ok((stream, _)) if connections.len() < MAX_CONNECTIONS => {
+                last += 1;
+                connections.spawn(serve(
+                    Arc::clone(&shared),
+                    stream,
+                    ConnectionId(last),
+                    stopping.clone(),
+                ));
+            }
+            Ok((stream, _)) => turn_away(&stream),
+            Err(error) => {
+                tracing::warn!(%error, "could not accept a connection");
+                tokio::time::sleep(ACCEPT_AGAIN).await;
+            }
+        }
+    }
+    drop(listener);
+    while connections.join_next().await.is_some() {}
+}
+
+/// Waits until the server ends.
+pub(super) async fn stopped(stopping: &mut watch::Receiver<bool>) {
+    // An error means that the server is dropped, which ends it as well.
+    let _ = stopping.wait_for(|stop| *stop).await;
+}
+
+/// Tells a client why it is not served, as far as that goes without waiting for it.
+fn turn_away(stream: &UnixStream) {
+    let refusal = Refusal::new(
+        ErrorCode::QueueFull,
+        format!("{MAX_CONNECTIONS} clients are connected already: close one of them"),
+    );
+    let line = error_line(&Id::Null, refusal.into());
+    if let Err(error) = stream.try_write(&line) {
+        tracing::debug!(%error, "a client that was turned away was not told why");
+    }
+}
