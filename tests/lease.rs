@@ -308,7 +308,7 @@ fn a_holder_hands_over_to_the_person_who_asks() {
         "control.request",
         json!({"note": "may I?", "waitMs": 30_000}),
     );
-    holder.wire.notified("request", |_| true);
+    holder.wire.notified("lease_request", |_| true);
     let proof = holder.proof();
     holder.wire.done("control.give", proof);
     let granted = other.answer(asking).expect("granted");

@@ -10,6 +10,7 @@ mod support;
 
 mod agents_speak_mcp;
 mod clipboard;
+mod command_line;
 mod controller_ends;
 mod damaged_state;
 mod display_ends;
