@@ -15,6 +15,7 @@ pub mod input;
 pub mod keys;
 pub mod ledger;
 pub mod pixel_format;
+pub mod typing;
 pub mod vncauth;
 
 pub use input::InputMessage;

@@ -149,13 +149,30 @@ async fn the_keyboard_mapping_decides_what_can_be_typed() {
         .expect("read")
         .expect("not on this keyboard");
     assert_eq!((missing.index, missing.character), (1, 'é'));
-    let set = xvnc
-        .command("setxkbmap")
-        .arg("fr")
-        .status()
-        .expect("setxkbmap is installed");
-    assert!(set.success());
-    assert_eq!(x11.untypable("é").await.expect("read"), None);
+    let use_layout = |layout: &str| {
+        let set = xvnc
+            .command("setxkbmap")
+            .arg(layout)
+            .status()
+            .expect("setxkbmap is installed");
+        assert!(set.success());
+    };
+    use_layout("fr");
+    assert_eq!(x11.untypable("é@~").await.expect("read"), None);
+    // The German keyboard has the circumflex as an accent only.
+    use_layout("de");
+    let missing = x11
+        .untypable("ß@^")
+        .await
+        .expect("read")
+        .expect("an accent");
+    assert_eq!(missing.character, '^');
+    // The layout in use counts, not another that is set up.
+    use_layout("ru,us");
+    let missing = x11.untypable("1a").await.expect("read").expect("no Latin");
+    assert_eq!(missing.character, 'a');
+    use_layout("us,ru");
+    assert_eq!(x11.untypable("1a").await.expect("read"), None);
 }
 
 #[tokio::test]

@@ -195,8 +195,9 @@ impl X11 {
         self.call(desk::pointer).await
     }
 
-    /// Which characters of `text` the keyboard mapping of the display cannot produce, the first
-    /// one; `None` if it can produce all.
+    /// The first character of `text` that the keyboard mapping of the display cannot produce as
+    /// it is now; `None` if it can produce all. A key event for another one would use up one of
+    /// the few keys that the server can add.
     ///
     /// # Errors
     /// [`X11Error`].
