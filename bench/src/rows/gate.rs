@@ -1,0 +1,183 @@
+//! What the gate costs: the same display server by way of the gate and directly, in turns.
+
+use std::{
+    io::{BufRead, BufReader},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use handover_protocol::Method;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use crate::{
+    Outcome,
+    figures::{Figure, Row, Samples, median},
+    place::{Place, eventually, text},
+    rfb::Viewer,
+    screen::{Display, Screen, What, colour},
+    session::{Session, viewer},
+};
+
+/// Turns of each way, and how long one is.
+const TURNS: usize = 12;
+const TURN: Duration = Duration::from_millis(400);
+
+/// Where the pixel is that changes at a press.
+const PIXEL: (u16, u16) = (32, 32);
+
+/// How long the display server may take to come up, and an event to arrive.
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// Full frames a second, and from a click to the pixel that it changes.
+pub fn measure() -> Outcome<Vec<Row>> {
+    // Ends after the session, which is connected to it.
+    let server = Server::start("1280x800")?;
+    let session = Session::up("800x600")?;
+    let wire = session.wire()?;
+    let attach = format!("unix:{}", text(&server.socket)?);
+    let desktop = wire.call(Method::DesktopNew, json!({"attach": attach}))?;
+    let desktop = desktop["id"].as_str().ok_or("a desktop without an id")?;
+    let (socket, name) = viewer(&wire, desktop)?;
+    let mut gate = Viewer::connect(&socket)?;
+    let mut direct = Viewer::connect(&server.socket)?;
+
+    let mut rates = (Vec::new(), Vec::new());
+    for _ in 0..TURNS {
+        rates.0.push(frames_a_second(&mut direct)?);
+        rates.1.push(frames_a_second(&mut gate)?);
+    }
+    let (directly, gated) = (median(rates.0), median(rates.1));
+    let mut rows = vec![
+        Row::number("full frames of 1280x800, directly", directly, "/s"),
+        Row::number("full frames of 1280x800, through the gate", gated, "/s"),
+        Row::number("  the gate's share of direct", gated / directly, "").at_least(0.55),
+    ];
+    let params = json!({"desktop": desktop, "viewer": name});
+    let lease: Value = wire.call(Method::ControlAcquire, params)?;
+    rows.extend(click_to_pixel(&server, &mut direct, &mut gate)?);
+    let params = json!({"leaseId": lease["leaseId"], "token": lease["token"]});
+    wire.call(Method::ControlReturn, params)?;
+    Ok(rows)
+}
+
+fn frames_a_second(viewer: &mut Viewer) -> Outcome<f64> {
+    let (started, mut frames) = (Instant::now(), 0);
+    while started.elapsed() < TURN {
+        viewer.frame()?;
+        frames += 1;
+    }
+    Ok(f64::from(frames) / started.elapsed().as_secs_f64())
+}
+
+fn click_to_pixel(server: &Server, direct: &mut Viewer, gate: &mut Viewer) -> Outcome<Vec<Row>> {
+    let seen = Screen::cover(&server.display())?.watch()?;
+    let mut presses = 0;
+    let mut click = |viewer: &mut Viewer| {
+        presses += 1;
+        // What is shown now is asked for first, so that only the click's change is left.
+        viewer.frame()?;
+        viewer.ask(true)?;
+        let started = Instant::now();
+        viewer.pointer(1, 300, 300)?;
+        viewer.until(PIXEL, colour(presses))?;
+        let took = started.elapsed();
+        viewer.pointer(0, 300, 300)?;
+        eventually("the release", LIMIT, || {
+            seen.try_iter().find(|event| event.what == What::Release)
+        })?;
+        Ok::<_, crate::Failure>(took)
+    };
+    let mut through = Samples::default();
+    let directly = Samples::take(300, || {
+        through.push(click(gate)?);
+        click(direct)
+    })?;
+    let added = through.median().as_secs_f64() - directly.median().as_secs_f64();
+    let added = Row {
+        name: "  added by the gate, median".into(),
+        figure: Figure::Number(1000.0 * added, "ms"),
+        target: None,
+    };
+    Ok(vec![
+        Row::times("click to pixel at FrameRate 1000, directly", directly),
+        Row::times(
+            "click to pixel at FrameRate 1000, through the gate",
+            through,
+        ),
+        added.less_than(1.0),
+    ])
+}
+
+/// A display server of our own that the host is attached to and that we may connect to as well.
+struct Server {
+    process: Child,
+    display: String,
+    socket: PathBuf,
+    _place: Place,
+}
+
+impl Server {
+    fn start(size: &str) -> Outcome<Self> {
+        let place = Place::new()?;
+        let socket = place.path().join("x.sock");
+        let mut process = Command::new("Xtigervnc")
+            .args(["-displayfd", "1", "-geometry", size, "-depth", "24"])
+            .args(["-rfbport", "-1", "-rfbunixmode", "0600", "-rfbunixpath"])
+            .arg(&socket)
+            .args([
+                "-SecurityTypes",
+                "None",
+                "-nolisten",
+                "tcp",
+                "-nolisten",
+                "local",
+            ])
+            .args([
+                "-tst",
+                "-noreset",
+                "-AlwaysShared=1",
+                "-AcceptSetDesktopSize=0",
+            ])
+            .args(["-FrameRate", "1000"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()?;
+        let stdout = process.stdout.take().ok_or("no pipe")?;
+        let mut server = Self {
+            process,
+            display: String::new(),
+            socket,
+            _place: place,
+        };
+        let mut number = String::new();
+        // It closes its end when it dies, so this cannot wait for ever.
+        BufReader::new(stdout).read_line(&mut number)?;
+        server.display = format!(":{}", number.trim());
+        let socket: &Path = &server.socket;
+        eventually("the display server listens", LIMIT, || {
+            socket.exists().then_some(())
+        })?;
+        Ok(server)
+    }
+
+    fn display(&self) -> Display {
+        Display {
+            name: self.display.clone(),
+            authority: None,
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It removes its lock and sockets when asked to end; the place kills what does not.
+        let _ = kill_process(Pid::from_child(&self.process), Signal::TERM);
+        let process = &mut self.process;
+        let _ = eventually("the display server ends", LIMIT, || {
+            process.try_wait().ok().flatten()
+        });
+    }
+}

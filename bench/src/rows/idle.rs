@@ -1,0 +1,58 @@
+//! What a host costs while nothing happens.
+
+use std::{
+    fs, thread,
+    time::{Duration, Instant},
+};
+
+use crate::{Outcome, figures::Row, place::eventually, session::Session};
+
+/// How long nothing happens.
+const IDLE: Duration = Duration::from_secs(10);
+
+/// The time that a starting host may take to become quiet.
+const QUIET: Duration = Duration::from_secs(10);
+
+/// Resident memory, and processor time in thousandths of one core.
+pub fn measure() -> Outcome<Vec<Row>> {
+    let session = Session::up("1280x800")?;
+    let host = session.host()?;
+    // What the start still has to do is not idleness.
+    let mut before = processor_time(host)?;
+    eventually("the host is quiet", QUIET, || {
+        thread::sleep(Duration::from_millis(500));
+        let now = processor_time(host).ok()?;
+        let quiet = now - before < Duration::from_millis(1);
+        before = now;
+        quiet.then_some(())
+    })?;
+    let (before, started) = (processor_time(host)?, Instant::now());
+    thread::sleep(IDLE);
+    let spent = processor_time(host)? - before;
+    let share = 1000.0 * spent.as_secs_f64() / started.elapsed().as_secs_f64();
+    Ok(vec![
+        Row::number("idle host, resident memory", resident(host)? / 1e6, "MB").less_than(30.0),
+        Row::number("idle host, thousandths of a core", share, "").less_than(1.0),
+    ])
+}
+
+/// Bytes of a process that are in memory.
+fn resident(pid: u64) -> Outcome<f64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kilobytes = line.and_then(|line| line.split_whitespace().next());
+    Ok(1024.0 * kilobytes.ok_or("the host has no memory")?.parse::<f64>()?)
+}
+
+/// The time that all threads of a process have run.
+fn processor_time(pid: u64) -> Outcome<Duration> {
+    let mut nanos = 0;
+    for thread in fs::read_dir(format!("/proc/{pid}/task"))? {
+        let statistics = fs::read_to_string(thread?.path().join("schedstat"))?;
+        let running = statistics.split_whitespace().next();
+        nanos += running
+            .ok_or("the kernel keeps no statistics")?
+            .parse::<u64>()?;
+    }
+    Ok(Duration::from_nanos(nanos))
+}
