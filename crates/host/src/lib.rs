@@ -5,6 +5,7 @@ pub mod attach;
 pub mod callers;
 pub mod desktop;
 pub mod display;
+pub mod heads;
 pub mod keeper;
 pub mod manifest;
 pub mod record;

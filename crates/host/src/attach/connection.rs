@@ -30,7 +30,7 @@ use crate::system::clock;
 use crate::system::creds::{CredentialReader, Sender};
 
 /// Calls of one connection that may be under way at once.
-const MAX_CALLS: usize = 64;
+pub(super) const MAX_CALLS: usize = 256;
 /// How long a client that has stopped writing may take for the answers that are due to it.
 const LAST_ANSWERS: Duration = Duration::from_secs(10);
 /// How long the last lines may take to be written.
@@ -94,6 +94,8 @@ pub(super) async fn serve<S: Session>(
         let answers = async {
             while let Some(ended) = connection.calls.join_next_with_id().await {
                 connection.ended(ended);
+                // What it was granted comes too late.
+                goodbye.say();
             }
         };
         tokio::select! {

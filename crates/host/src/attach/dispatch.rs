@@ -190,12 +190,12 @@ pub(super) async fn dispatch<S: Session>(
         Method::DesktopDestroy => {
             let params: DesktopDestroyParams = read_params(method, call.params)?;
             let desktop = shared.find(Some(&params.desktop))?;
-            value(
-                shared
-                    .session
-                    .destroy_desktop(&call.caller, desktop)
-                    .await?,
-            )
+            let gone = shared
+                .session
+                .destroy_desktop(&call.caller, desktop)
+                .await?;
+            shared.requests.cancel(&gone.id);
+            value(gone)
         }
         Method::DesktopLaunch => act_on_desktop!(shared, call, launch, DesktopLaunchParams),
         Method::DesktopScreenshot => {

@@ -18,7 +18,7 @@ use crate::callers::ConnectionId;
 /// Bytes that may wait for a client: the longest answer and as much again.
 const MAX_BYTES: usize = 2 * handover_protocol::MAX_ANSWER;
 /// Lines that may wait for a client.
-const MAX_LINES: usize = 4096;
+const MAX_LINES: usize = 65_536;
 /// Below this a subscription may add to the queue.
 const ROOM_BYTES: usize = 256 << 10;
 const ROOM_LINES: usize = 128;
@@ -211,13 +211,14 @@ impl Outlet {
         while let Some(line) = self.next().await {
             let mut rest = line.as_slice();
             while !rest.is_empty() {
-                tokio::select! {
-                    writable = stream.writable() => writable?,
-                    () = self.closed() => return Ok(()),
-                }
                 match stream.try_write(rest) {
                     Ok(written) => rest = &rest[written..],
-                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                        tokio::select! {
+                            writable = stream.writable() => writable?,
+                            () = self.closed() => return Ok(()),
+                        }
+                    }
                     Err(error) => return Err(error),
                 }
             }

@@ -10,7 +10,7 @@ use handover_protocol::{ErrorCode, Refusal};
 use handover_store::Store;
 use tokio::net::UnixStream;
 use tokio::sync::watch;
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::{JoinError, JoinHandle, JoinSet};
 
 use super::boundary::Session;
 use super::connection::serve;
@@ -100,13 +100,15 @@ async fn accept<S: Session>(
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             Some(ended) = connections.join_next() => {
-                if let Err(error) = ended {
-                    tracing::error!(%error, "a connection failed");
-                }
+                note_end(ended);
                 continue;
             }
             () = stopped(&mut stopping) => break,
         };
+        // Those that have ended meanwhile count no longer.
+        while let Some(ended) = connections.try_join_next() {
+            note_end(ended);
+        }
         match accepted {
             Ok((stream, _)) if connections.len() < MAX_CONNECTIONS => {
                 last += 1;
@@ -126,6 +128,12 @@ async fn accept<S: Session>(
     }
     drop(listener);
     while connections.join_next().await.is_some() {}
+}
+
+fn note_end(ended: Result<(), JoinError>) {
+    if let Err(error) = ended {
+        tracing::error!(%error, "a connection failed");
+    }
 }
 
 /// Waits until the server ends.

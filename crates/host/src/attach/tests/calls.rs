@@ -3,6 +3,8 @@
 use handover_protocol::{MAX_REQUEST, Method, PROTOCOL_VERSION};
 use serde_json::json;
 
+use crate::attach::connection::MAX_CALLS;
+
 use super::{Harness, outcome, until};
 
 #[tokio::test]
@@ -119,16 +121,16 @@ async fn a_slow_call_holds_up_no_other_and_their_number_is_bounded() {
     let slow = json!({"command": ["sleep"]});
     let first = client.send("desktop.launch", slow.clone()).await;
     assert!(client.call(Method::Ping, json!({})).await.is_ok());
-    for _ in 1..64 {
+    for _ in 1..MAX_CALLS {
         client.send("desktop.launch", slow.clone()).await;
     }
     assert_eq!(
         client.call(Method::Ping, json!({})).await,
         Err("queue_full".into())
     );
-    harness.session.desktop().slow.add_permits(64);
+    harness.session.desktop().slow.add_permits(MAX_CALLS);
     assert!(outcome(&client.answer(first).await).is_ok());
-    for id in first + 3..first + 65 {
+    for id in first + 2..first + 1 + MAX_CALLS as u64 {
         client.answer(id).await;
     }
     assert!(client.call(Method::Ping, json!({})).await.is_ok());
