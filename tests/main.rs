@@ -8,6 +8,7 @@
 )]
 mod support;
 
+mod a_real_viewer;
 mod agents_speak_mcp;
 mod clipboard;
 mod command_line;
