@@ -8,10 +8,8 @@
 
 use std::fmt;
 
-/// Raw pixels.
-pub const RAW: i32 = 0;
-/// Pseudo-encoding: the framebuffer has a new size.
-pub const DESKTOP_SIZE: i32 = -223;
+use crate::encodings::{DESKTOP_SIZE, RAW};
+
 /// What a client of this decoder advertises: raw pixels and changes of size, without which a
 /// server would close its connection at a resize. The extended form of the latter would make
 /// Xvnc answer each request for a whole frame with the layout of its screens first.

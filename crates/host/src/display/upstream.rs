@@ -56,7 +56,7 @@ impl Upstream {
     /// # Errors
     /// The system's error, or `TimedOut`.
     pub async fn connect(&self) -> io::Result<Stream> {
-        self.made.fetch_add(1, Ordering::SeqCst);
+        let attempt = Attempt::begin(&self.made);
         let connecting = async {
             match &self.address {
                 Address::Unix(path) => UnixStream::connect(path).await.map(Stream::Unix),
@@ -67,14 +67,34 @@ impl Upstream {
                 }
             }
         };
-        let connected = match tokio::time::timeout(CONNECT_WITHIN, connecting).await {
-            Ok(connected) => connected,
-            Err(_) => Err(io::ErrorKind::TimedOut.into()),
-        };
-        if connected.is_err() {
-            self.made.fetch_sub(1, Ordering::SeqCst);
+        let connected = tokio::time::timeout(CONNECT_WITHIN, connecting)
+            .await
+            .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))?;
+        attempt.succeed();
+        Ok(connected)
+    }
+}
+
+/// A counted connection, no longer counted if it fails or whoever wants it
+/// gives up.
+struct Attempt<'a>(Option<&'a AtomicU64>);
+
+impl<'a> Attempt<'a> {
+    fn begin(made: &'a AtomicU64) -> Self {
+        made.fetch_add(1, Ordering::SeqCst);
+        Self(Some(made))
+    }
+
+    fn succeed(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Attempt<'_> {
+    fn drop(&mut self) {
+        if let Some(made) = self.0 {
+            made.fetch_sub(1, Ordering::SeqCst);
         }
-        connected
     }
 }
 
@@ -182,5 +202,60 @@ impl Stream {
                 outcome => return outcome,
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::net::{TcpListener, UnixListener};
+
+    #[tokio::test]
+    async fn both_kinds_of_server_are_reached() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("s");
+        let unix = UnixListener::bind(&path).expect("bound");
+        let upstream = Upstream::new(Address::Unix(path));
+        let ours = upstream.connect().await.expect("connected");
+        ours.write_all(b"hello").await.expect("written");
+        let (theirs, _) = unix.accept().await.expect("accepted");
+        let theirs = Stream::Unix(theirs);
+        let mut buffer = [0; 16];
+        assert_eq!(theirs.read(&mut buffer).await.expect("read"), 5);
+
+        let tcp = TcpListener::bind("127.0.0.1:0").await.expect("bound");
+        let address = tcp.local_addr().expect("bound").to_string();
+        let upstream = Upstream::new(Address::Tcp(address));
+        let ours = upstream.clone().connect().await.expect("connected");
+        let (theirs, _) = tcp.accept().await.expect("accepted");
+        let theirs = Stream::Tcp(theirs);
+        theirs.write_all(b"there").await.expect("written");
+        assert_eq!(ours.read(&mut buffer).await.expect("read"), 5);
+        assert_eq!(upstream.connections_made(), 1);
+    }
+
+    #[tokio::test]
+    async fn a_failed_connection_is_not_counted() {
+        let upstream = Upstream::new(Address::Unix("/nonexistent/socket".into()));
+        upstream.connect().await.expect_err("no such socket");
+        assert_eq!(upstream.connections_made(), 0);
+    }
+
+    #[tokio::test]
+    async fn a_minimal_buffer_takes_little() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("s");
+        let _listener = UnixListener::bind(&path).expect("bound");
+        let stream = Upstream::new(Address::Unix(path.clone()))
+            .connect()
+            .await
+            .expect("connected");
+        stream.minimise_send_buffer().expect("a socket");
+        stream.writable().await.expect("open");
+        let mut taken = 0;
+        while let Ok(written) = stream.try_write(&[0; 64]) {
+            taken += written;
+        }
+        assert!((64..16 * 1024).contains(&taken), "took {taken} bytes");
     }
 }
