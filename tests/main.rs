@@ -24,6 +24,7 @@ mod many_desktops;
 mod nothing_stays_pressed;
 mod only_one_side_acts;
 mod people_type;
+mod pictures;
 mod pointer;
 mod text;
 mod the_record;

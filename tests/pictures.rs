@@ -1,0 +1,93 @@
+//! P3 and the pictures themselves: a screenshot is what is on the screen, and an all-black one is no success.
+
+use std::fs::File;
+use std::io::BufReader;
+
+use serde_json::json;
+use sha2::{Digest, Sha256};
+use x11rb::connection::Connection;
+use x11rb::protocol::xproto::{ConnectionExt, CreateWindowAux, WindowClass};
+use x11rb::rust_connection::RustConnection;
+
+use crate::support::{Recorder, SHORT, Session, eventually};
+
+/// The size of a PNG and the colour of one of its pixels.
+fn pixel(path: &str, x: usize, y: usize) -> ((u32, u32), [u8; 3]) {
+    let file = BufReader::new(File::open(path).expect("the picture"));
+    let mut reader = png::Decoder::new(file).read_info().expect("a PNG");
+    let mut pixels = vec![0; reader.output_buffer_size().expect("a size")];
+    let info = reader.next_frame(&mut pixels).expect("pixels");
+    let bytes = info.color_type.samples();
+    let at = y * info.line_size + x * bytes;
+    (
+        (info.width, info.height),
+        [pixels[at], pixels[at + 1], pixels[at + 2]],
+    )
+}
+
+#[test]
+fn a_picture_shows_what_is_on_the_screen() {
+    let session = Session::up();
+    let mut agent = session.wire();
+    let before = agent.done("desktop.screenshot", json!({}));
+    // The recorder's window covers the screen in one colour.
+    let _window = Recorder::window(&session.display());
+    let (after, shown) = eventually("the window in a picture", SHORT, || {
+        let after = agent.done("desktop.screenshot", json!({}));
+        let shown = pixel(after["path"].as_str().expect("a path"), 700, 500);
+        (shown.1 == [0x33, 0x66, 0x99]).then_some((after, shown))
+    });
+    assert_eq!(shown.0, (800, 600));
+    assert_ne!(before["sha256"], after["sha256"]);
+    let bytes = std::fs::read(after["path"].as_str().expect("a path")).expect("the picture");
+    let sum: String = Sha256::digest(&bytes)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    assert_eq!(after["sha256"], sum);
+}
+
+/// A new desktop is not black, so that black can be told from nothing.
+#[test]
+fn an_all_black_picture_is_reported() {
+    let session = Session::up();
+    let mut agent = session.wire();
+    agent.done("desktop.screenshot", json!({}));
+    let x = session.display().connect();
+    cover_in_black(&x);
+    let refused = eventually("black is noticed", SHORT, || {
+        agent.call("desktop.screenshot", json!({})).err()
+    });
+    assert_eq!(refused.code, "display_unavailable");
+    assert!(refused.message.contains("black"), "{refused:?}");
+    drop(x);
+    eventually("pictures again", SHORT, || {
+        agent.call("desktop.screenshot", json!({})).ok()
+    });
+}
+
+fn cover_in_black(x: &RustConnection) {
+    let screen = &x.setup().roots[0];
+    let window = x.generate_id().expect("an id");
+    let look = CreateWindowAux::new()
+        .override_redirect(1)
+        .background_pixel(0);
+    let (width, height) = (screen.width_in_pixels, screen.height_in_pixels);
+    x.create_window(
+        0,
+        window,
+        screen.root,
+        0,
+        0,
+        width,
+        height,
+        0,
+        WindowClass::INPUT_OUTPUT,
+        0,
+        &look,
+    )
+    .expect("sent")
+    .check()
+    .expect("a window");
+    x.map_window(window).expect("sent").check().expect("mapped");
+}
