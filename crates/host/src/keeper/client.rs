@@ -176,7 +176,7 @@ impl Keeper {
             .spawn()
             .map_err(KeeperError::Start)?;
         match Self::connect_to_child(&mut child, options).await {
-            Ok((keeper, reader)) => Ok(keeper.run(reader, Some(child))),
+            Ok((opened, reader)) => opened.run(reader, Some(child)).await,
             Err(error) => {
                 // It keeps nothing yet.
                 let _ = child.start_kill();
@@ -218,7 +218,7 @@ impl Keeper {
             return Err(KeeperError::Gone);
         }
         let (opened, reader) = Opened::connect(socket, expected).await?;
-        Ok(opened.run(reader, None))
+        opened.run(reader, None).await
     }
 
     /// The keeper's process.
@@ -355,11 +355,11 @@ impl Opened {
         ))
     }
 
-    fn run(
+    async fn run(
         self,
         reader: OwnedReadHalf,
         child: Option<Child>,
-    ) -> (Keeper, mpsc::UnboundedReceiver<KeeperEvent>) {
+    ) -> Result<(Keeper, mpsc::UnboundedReceiver<KeeperEvent>), KeeperError> {
         let shared = Arc::new(Shared {
             calls: Mutex::default(),
             seen: Mutex::default(),
@@ -382,7 +382,9 @@ impl Opened {
                 _alive: alive,
             }),
         };
-        (keeper, receiver)
+        // The first request makes us its host; until then its orphan timeout runs.
+        keeper.status().await?;
+        Ok((keeper, receiver))
     }
 }
 

@@ -18,6 +18,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use crate::system::process::{self, Stat};
 use crate::system::{prctl, signals::SignalPipe, socket};
 
 /// What a keeper is told on its command line, where `ps` and callers' lineage find it too.
@@ -96,6 +97,27 @@ impl Arguments {
     }
 }
 
+/// The kernel's name for a keeper's process.
+const NAME: &std::ffi::CStr = c"handover-keeper";
+
+/// Whose tree a process keeps, if it is a keeper. A program can pretend to be one, by which it and all
+/// below it only lose power.
+pub(crate) fn kept_by(stat: &Stat) -> Option<Owner> {
+    if stat.name.as_bytes() != NAME.to_bytes() {
+        return None;
+    }
+    let line = process::command_line(stat.pid).ok()?;
+    let begin = line.iter().position(|word| word == "--session")?;
+    let arguments = line.into_iter().skip(begin).map(OsString::from);
+    Some(Arguments::parse(arguments).ok()?.owner)
+}
+
+/// Whether a process was started below a keeper, living or not, and has not cleared its environment.
+pub(crate) fn carries_marker(stat: &Stat) -> bool {
+    process::environ(stat.pid)
+        .is_ok_and(|environ| environ.iter().any(|(name, _)| name == wire::MARKER))
+}
+
 /// The keeper's entry: `handover keeper …`, everything after the word `keeper`. Writes `ready` and a
 /// newline to its standard output when it listens, and from then on only to its standard error.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
@@ -120,7 +142,7 @@ fn run(arguments: &Arguments) -> io::Result<()> {
     // long as the desktop lives.
     close_inherited();
     // The kernel would otherwise call it `exe`, after the link by which it was started.
-    rustix::thread::set_name(c"handover-keeper")?;
+    rustix::thread::set_name(NAME)?;
     if rustix::process::getsid(None)? != rustix::process::getpid() {
         rustix::process::setsid()?;
     }

@@ -49,7 +49,8 @@ pub(super) fn serve(
     let mut orphaned_at = boot_nanos();
     let mut patience = arguments.orphan_timeout.max(FIRST_CONNECTION);
     loop {
-        let wait = if keeper.connections.is_empty() {
+        let had_host = keeper.has_host();
+        let wait = if !had_host {
             let gone = Duration::from_nanos(boot_nanos().saturating_sub(orphaned_at));
             let left = patience.saturating_sub(gone);
             if left.is_zero() {
@@ -71,7 +72,6 @@ pub(super) fn serve(
         }
         if ready.listener {
             keeper.accept(listener);
-            patience = arguments.orphan_timeout;
         }
         for index in ready.connections.into_iter().rev() {
             if let After::End { reply, grace } = keeper.read(index) {
@@ -81,9 +81,11 @@ pub(super) fn serve(
                 return Ok(());
             }
         }
-        let had_host = !keeper.connections.is_empty();
+        if keeper.has_host() {
+            patience = arguments.orphan_timeout;
+        }
         keeper.connections.retain(|connection| !connection.closed);
-        if had_host && keeper.connections.is_empty() {
+        if had_host && !keeper.has_host() {
             orphaned_at = boot_nanos();
         }
     }
@@ -109,6 +111,8 @@ struct Keeper<'a> {
 struct Connection {
     stream: UnixStream,
     input: Vec<u8>,
+    /// It has sent a request. One that only looks whether we listen does not keep us waiting.
+    is_host: bool,
     closed: bool,
 }
 
@@ -125,6 +129,12 @@ enum After {
 }
 
 impl Keeper<'_> {
+    fn has_host(&self) -> bool {
+        self.connections
+            .iter()
+            .any(|connection| connection.is_host && !connection.closed)
+    }
+
     fn poll(&self, listener: &UnixListener, wait: Option<Duration>) -> io::Result<Ready> {
         let mut fds = vec![
             PollFd::from_borrowed_fd(self.signals.as_fd(), PollFlags::IN),
@@ -173,6 +183,7 @@ impl Keeper<'_> {
             self.connections.push(Connection {
                 stream,
                 input: Vec::new(),
+                is_host: false,
                 closed: false,
             });
         }
@@ -211,6 +222,7 @@ impl Keeper<'_> {
             self.connections[index].closed = true;
             return After::GoOn;
         };
+        self.connections[index].is_host = true;
         let id = line.id;
         match serde_json::from_value(line.request) {
             Ok(Request::Launch { launch }) => {

@@ -2,7 +2,8 @@
 //! its start time, within one boot, never does.
 
 use std::collections::HashMap;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::sync::OnceLock;
 
@@ -33,8 +34,12 @@ pub struct Stat {
 impl Stat {
     /// Reads a living or dead process's line. `NotFound` if there is no such process.
     pub fn of(pid: u32) -> io::Result<Self> {
-        let line = std::fs::read(format!("/proc/{pid}/stat")).map_err(gone)?;
-        Self::parse(&line)
+        // One read gives the whole line, which is far shorter than this.
+        let mut line = [0u8; 1024];
+        let length = File::open(format!("/proc/{pid}/stat"))
+            .and_then(|mut file| file.read(&mut line))
+            .map_err(gone)?;
+        Self::parse(&line[..length])
             .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "unreadable /proc/PID/stat"))
     }
 
