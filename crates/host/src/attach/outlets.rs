@@ -15,8 +15,8 @@ use tokio::sync::Notify;
 
 use crate::callers::ConnectionId;
 
-/// Bytes that may wait for a client: the longest answer and as much again.
-const MAX_BYTES: usize = 2 * handover_protocol::MAX_ANSWER;
+/// Bytes that may wait for a client: the longest answer, and some small ones.
+const MAX_BYTES: usize = handover_protocol::MAX_ANSWER + (1 << 20);
 /// Lines that may wait for a client.
 const MAX_LINES: usize = 65_536;
 /// Below this a subscription may add to the queue.

@@ -67,8 +67,8 @@ async fn a_client_that_never_reads_is_dropped_and_harms_nobody() {
     let mut lazy = harness.connect().await;
     let mut other = harness.connect().await;
     other.call(Method::Ping, json!({})).await.unwrap();
-    // Each answer has 4 MiB.
-    for _ in 0..12 {
+    // Each answer has 512 KiB.
+    for _ in 0..36 {
         lazy.send("desktop.screenshot", json!({})).await;
     }
     let desktop = harness.session.desktop();

@@ -304,14 +304,14 @@ impl Desktop for FakeDesktop {
         _: &Caller,
         _: DesktopScreenshotParams,
     ) -> Result<DesktopScreenshotResult, Refusal> {
-        // As large as a picture on the wire may be, so that a client that does not read is soon full.
+        // More than a socket holds, so that a client that does not read blocks its writer.
         Ok(DesktopScreenshotResult {
             path: None,
             width: 1,
             height: 1,
             sha256: String::new(),
             epoch: 1,
-            png: Some("A".repeat(4 << 20)),
+            png: Some("A".repeat(512 << 10)),
             hand_back: None,
         })
     }

@@ -111,9 +111,12 @@ async fn a_slow_reader_is_told_what_it_missed() {
     // More than the socket and the queue hold, in steps that a fast reader would follow.
     let pad = "x".repeat(4000);
     let mut last = 0;
-    for _ in 0..1000 {
-        let event = NewEvent::new("large", Source::Host).field("pad", pad.as_str());
-        last = harness.store.append(event).await.unwrap().seq;
+    for _ in 0..100 {
+        let event = || NewEvent::new("large", Source::Host).field("pad", pad.as_str());
+        for _ in 0..9 {
+            harness.store.append_soon(event());
+        }
+        last = harness.store.append(event()).await.unwrap().seq;
     }
     let mut next = 1;
     let mut gaps = 0;
