@@ -99,8 +99,10 @@ impl World {
             return self.referee.probe(self);
         }
         self.referee.begin(self.told(input), input);
-        if !self.call(input)? {
+        if self.has_nothing_for(input) {
             self.arbiter.tick(self.now);
+        } else {
+            self.call(input)?;
         }
         if let Some(fault) = self.fault {
             fault.strike(&mut self.arbiter);
@@ -142,10 +144,7 @@ impl World {
         }
     }
 
-    fn ask(&mut self, no: PersonNo, queue: bool) -> Result<bool, Violation> {
-        if self.people[no].lease.is_some() {
-            return Ok(false);
-        }
+    fn ask(&mut self, no: PersonNo, queue: bool) -> Result<(), Violation> {
         let request = self.new_request(no);
         let answer = if queue {
             self.arbiter.request(self.now, request)
@@ -159,11 +158,45 @@ impl World {
             person.controller = Some(request.controller);
             person.viewer = request.viewer;
         }
-        Ok(true)
+        Ok(())
     }
 
-    /// Makes the call that is the step; false if there is nothing to call.
-    fn call(&mut self, input: Input) -> Result<bool, Violation> {
+    /// Whether the step makes no sense here, so that it is as good as a tick.
+    pub(super) fn has_nothing_for(&self, input: Input) -> bool {
+        use Input as I;
+        match input {
+            I::Acquire(no) | I::Request(no) => self.people[no].lease.is_some(),
+            I::Renew(no)
+            | I::Reclaim(no)
+            | I::ReclaimWithoutViewer(no)
+            | I::GiveBack(no, _)
+            | I::Give(no)
+            | I::Refuse(no) => self.people[no].lease.is_none(),
+            I::LateRenew(no) | I::LateReclaim(no) | I::LateGiveBack(no) => {
+                self.people[no].old.is_none()
+            }
+            I::Act(no) | I::ViewerGone(no) => self.people[no].viewer.is_none(),
+            I::ControllerGone(no) => self.people[no].controller.is_none(),
+            I::OldControllerGone(no) => self.people[no].old_controller.is_none(),
+            I::Permit(agent) => self.agents[agent].len() == self.terms.permits_each,
+            I::Complete(agent) | I::AgentGone(agent) => self.agents[agent].is_empty(),
+            I::StartRecorded(_) => self.shell.start.is_none(),
+            I::EndRecorded => self.shell.end.is_none(),
+            I::Flushed => self.shell.fence.is_none(),
+            I::OldFlushed => self.shell.old_fence.is_none(),
+            I::Wait(_)
+            | I::Tick
+            | I::TickInThePast(_)
+            | I::GiveBackWhatever
+            | I::Revoke
+            | I::Pause(_)
+            | I::Resume
+            | I::DesktopGone => false,
+        }
+    }
+
+    /// Makes the call that is the step.
+    fn call(&mut self, input: Input) -> Result<(), Violation> {
         let now = self.told(input);
         match input {
             Input::Wait(_) => {}
@@ -172,14 +205,14 @@ impl World {
             Input::Request(no) => return self.ask(no, true),
             Input::Renew(no) => {
                 let Some(lease) = self.people[no].lease else {
-                    return Ok(false);
+                    return Ok(());
                 };
                 let answer = self.arbiter.renew(now, lease, token(lease));
                 self.referee.renewed(lease, answer.is_ok())?;
             }
             Input::LateRenew(no) => {
                 let Some(lease) = self.people[no].old else {
-                    return Ok(false);
+                    return Ok(());
                 };
                 let answer = self.arbiter.renew(now, lease, token(lease));
                 self.referee.renewed(lease, answer.is_ok())?;
@@ -187,7 +220,7 @@ impl World {
             Input::LateReclaim(no) => return self.reclaim(no, self.people[no].old, true),
             Input::LateGiveBack(no) => {
                 let Some(lease) = self.people[no].old else {
-                    return Ok(false);
+                    return Ok(());
                 };
                 // Answered while the lease is ending; without effect always.
                 let named = Some((lease, token(lease)));
@@ -199,7 +232,7 @@ impl World {
             }
             Input::GiveBack(no, how) => {
                 let Some(lease) = self.people[no].lease else {
-                    return Ok(false);
+                    return Ok(());
                 };
                 let _ = self
                     .arbiter
@@ -210,20 +243,20 @@ impl World {
             }
             Input::Give(no) => {
                 let Some(lease) = self.people[no].lease else {
-                    return Ok(false);
+                    return Ok(());
                 };
                 let given = self.arbiter.give(now, lease, token(lease)).is_ok();
                 self.referee.given(lease, given)?;
             }
             Input::Refuse(no) => {
                 let Some(lease) = self.people[no].lease else {
-                    return Ok(false);
+                    return Ok(());
                 };
                 let _ = self.arbiter.refuse(now, lease, token(lease));
             }
             Input::Act(no) => {
                 let Some(viewer) = self.people[no].viewer else {
-                    return Ok(false);
+                    return Ok(());
                 };
                 let source = InputSource::Viewer(viewer);
                 let admitted = self.arbiter.human_input(now, source).is_ok();
@@ -231,21 +264,21 @@ impl World {
             }
             Input::ControllerGone(no) => {
                 let Some(controller) = self.people[no].controller.take() else {
-                    return Ok(false);
+                    return Ok(());
                 };
                 self.referee.controller_gone(controller);
                 self.arbiter.controller_gone(now, controller);
             }
             Input::OldControllerGone(no) => {
                 let Some(controller) = self.people[no].old_controller.take() else {
-                    return Ok(false);
+                    return Ok(());
                 };
                 self.referee.controller_gone(controller);
                 self.arbiter.controller_gone(now, controller);
             }
             Input::ViewerGone(no) => {
                 let Some(viewer) = self.people[no].viewer.take() else {
-                    return Ok(false);
+                    return Ok(());
                 };
                 self.referee.viewer_gone(viewer);
                 self.arbiter.viewer_gone(now, viewer);
@@ -264,18 +297,12 @@ impl World {
                 self.arbiter.desktop_gone(now);
             }
             Input::Permit(agent) => {
-                if self.agents[agent].len() == self.terms.permits_each {
-                    return Ok(false);
-                }
                 if let Ok(permit) = self.arbiter.permit(now, owner(agent)) {
                     self.referee.permitted(permit);
                     self.agents[agent].push(permit);
                 }
             }
             Input::Complete(agent) => {
-                if self.agents[agent].is_empty() {
-                    return Ok(false);
-                }
                 let permit = self.agents[agent].remove(0);
                 self.referee.completed(permit);
                 self.arbiter.complete(now, permit);
@@ -288,34 +315,34 @@ impl World {
             }
             Input::StartRecorded(stored) => {
                 let Some(lease) = self.shell.start.take() else {
-                    return Ok(false);
+                    return Ok(());
                 };
                 self.referee.start_recorded(stored);
                 self.arbiter.start_recorded(now, lease, stored);
             }
             Input::EndRecorded => {
                 let Some(lease) = self.shell.end.take() else {
-                    return Ok(false);
+                    return Ok(());
                 };
                 self.referee.end_recorded();
                 self.arbiter.end_recorded(now, lease);
             }
             Input::Flushed => {
                 let Some(fence) = self.shell.fence.take() else {
-                    return Ok(false);
+                    return Ok(());
                 };
                 self.referee.flushed(fence);
                 self.arbiter.flushed(now, fence);
             }
             Input::OldFlushed => {
                 let Some(fence) = self.shell.old_fence.take() else {
-                    return Ok(false);
+                    return Ok(());
                 };
                 self.referee.flushed(fence);
                 self.arbiter.flushed(now, fence);
             }
         }
-        Ok(true)
+        Ok(())
     }
 
     fn reclaim(
@@ -323,8 +350,8 @@ impl World {
         no: PersonNo,
         lease: Option<LeaseId>,
         with_viewer: bool,
-    ) -> Result<bool, Violation> {
-        let Some(lease) = lease else { return Ok(false) };
+    ) -> Result<(), Violation> {
+        let Some(lease) = lease else { return Ok(()) };
         let controller = ControllerId(self.new_id());
         let viewer = with_viewer.then(|| ViewerId(self.new_id()));
         let answer = self
@@ -339,7 +366,7 @@ impl World {
             }
             person.viewer = viewer.or(person.viewer);
         }
-        Ok(true)
+        Ok(())
     }
 
     /// Does what the shell would do, except for the reports, which are steps.
