@@ -34,7 +34,7 @@ pub use handover_protocol::{Actor, Source, Timestamp};
 pub use live::{Live, LiveItem};
 pub use projection::Put;
 pub use prune::{Limits, Pruned, prune};
-pub use read::{MAX_PAGE, Page, Query};
+pub use read::{MAX_PAGE, Page, Query, events_dir};
 pub use schema::{DATABASE, EVIDENCE, SCHEMA_VERSION};
 pub use store::{Mode, Options, Store};
 pub use verify::{Flaw, Problem, VerifyReport, verify_dir};

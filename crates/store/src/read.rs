@@ -1,9 +1,12 @@
 //! Pages of the record.
 
+use std::path::Path;
+
 use rusqlite::types::Value as Sql;
 use rusqlite::{Connection, params_from_iter};
 
 use crate::chain::Hash;
+use crate::error::StoreError;
 use crate::event::Event;
 use crate::schema;
 
@@ -37,6 +40,16 @@ pub struct Page {
     pub more: bool,
     /// The head of the whole chain at the time of the read, in hexadecimal.
     pub head: String,
+}
+
+/// Reads one page of the record in a session's directory, whether its host is running or not.
+///
+/// # Errors
+/// When the database is missing, damaged, or cannot be read.
+pub fn events_dir(dir: &Path, query: &Query) -> Result<Page, StoreError> {
+    let mut connection = schema::open_reader(dir)?;
+    page(&mut connection, query)
+        .map_err(|error| StoreError::sqlite(&schema::path_in(dir), &error))
 }
 
 /// Reads one page in one consistent view of the database.

@@ -1,0 +1,239 @@
+//! Finding the session that a command is about.
+
+use std::path::{Path, PathBuf};
+
+use handover_host::session::{SessionState, SessionSummary};
+use handover_host::system::dirs::Roots;
+use handover_protocol::{ErrorCode, Manifest};
+use serde_json::{Value, json};
+
+use super::context::Context;
+use super::failure::Failure;
+use super::text::plain;
+
+/// Live hosts of this user, newest first.
+pub fn live() -> Vec<Manifest> {
+    let found = handover_host::manifest::discover().live;
+    found.into_iter().map(|found| found.manifest).collect()
+}
+
+/// The socket to connect to.
+pub fn socket(context: &Context) -> Result<PathBuf, Failure> {
+    match &context.socket {
+        Some(path) => Ok(path.clone()),
+        None => Ok(PathBuf::from(manifest(context)?.socket_path)),
+    }
+}
+
+/// The live session that the options, the environment and the directory choose.
+pub fn manifest(context: &Context) -> Result<Manifest, Failure> {
+    let live = live();
+    let wanted = context.session.as_deref();
+    match pick(&live, wanted, &working_directory()) {
+        Err(failure) if failure.code() == ErrorCode::SessionUnknown => {
+            Err(explain_stopped(wanted).unwrap_or(failure))
+        }
+        picked => picked.cloned(),
+    }
+}
+
+/// Where the command runs, without symbolic links. Where it cannot be told, no project is near.
+pub fn working_directory() -> PathBuf {
+    std::env::current_dir()
+        .and_then(|dir| dir.canonicalize())
+        .unwrap_or_default()
+}
+
+/// Sessions that left a record, newest first.
+pub fn stored() -> Result<Vec<SessionSummary>, Failure> {
+    let sessions = handover_host::session::list(&Roots::from_env());
+    sessions.map_err(|error| Failure::new(ErrorCode::StorageFailed, error.to_string()))
+}
+
+/// The stored session that the options, the environment and the directory choose.
+pub fn stored_session(context: &Context) -> Result<SessionSummary, Failure> {
+    let mut stored = stored()?;
+    let wanted = context.session.as_deref();
+    let here = working_directory();
+    let index = stored.iter().position(|session| match wanted {
+        Some(wanted) => session.info.id.as_str() == wanted || session.info.name == wanted,
+        None => here.starts_with(&session.info.project_dir),
+    });
+    let only = (wanted.is_none() && stored.len() == 1).then_some(0);
+    match index.or(only) {
+        Some(index) => Ok(stored.swap_remove(index)),
+        None => Err(unknown(wanted)),
+    }
+}
+
+/// If the session exists but no host serves it: what to do.
+fn explain_stopped(wanted: Option<&str>) -> Option<Failure> {
+    let wanted = wanted?;
+    let stored = stored().ok()?;
+    let session = stored
+        .into_iter()
+        .find(|session| session.info.id.as_str() == wanted || session.info.name == wanted)?;
+    let id = &session.info.id;
+    let how = match session.state {
+        SessionState::Live => "does not answer yet",
+        SessionState::Ended => "has ended",
+        SessionState::Crashed => "lost its host",
+    };
+    let message = format!("session {id} {how}; `handover up --session {id}` brings it back");
+    Some(Failure::new(ErrorCode::SessionUnknown, message))
+}
+
+/// There is no such session.
+pub fn unknown(wanted: Option<&str>) -> Failure {
+    let message = match wanted {
+        Some(wanted) => {
+            format!(
+                "there is no session {}; `handover sessions` lists them",
+                plain(wanted)
+            )
+        }
+        None => "no session is running; `handover up` starts one".to_owned(),
+    };
+    Failure::new(ErrorCode::SessionUnknown, message)
+}
+
+/// Chooses among live sessions: the one that is named, else the only one of the nearest project
+/// directory, else the only one.
+fn pick<'a>(
+    live: &'a [Manifest],
+    wanted: Option<&str>,
+    here: &Path,
+) -> Result<&'a Manifest, Failure> {
+    let candidates: Vec<&Manifest> = match wanted {
+        Some(wanted) => {
+            if let Some(session) = live.iter().find(|s| s.session_id.as_str() == wanted) {
+                return Ok(session);
+            }
+            live.iter()
+                .filter(|session| session.name == wanted)
+                .collect()
+        }
+        None => {
+            let near = |session: &&Manifest| here.starts_with(&session.project_dir);
+            let depth = |session: &&Manifest| Path::new(&session.project_dir).components().count();
+            let nearest = live.iter().filter(near).max_by_key(depth);
+            match nearest {
+                Some(nearest) => live
+                    .iter()
+                    .filter(|s| s.project_dir == nearest.project_dir)
+                    .collect(),
+                None => live.iter().collect(),
+            }
+        }
+    };
+    match candidates[..] {
+        [session] => Ok(session),
+        [] => Err(unknown(wanted)),
+        _ => Err(ambiguous(&candidates)),
+    }
+}
+
+fn ambiguous(candidates: &[&Manifest]) -> Failure {
+    let mut message = "several sessions fit; choose one with --session:".to_owned();
+    for session in candidates {
+        let (name, dir) = (plain(&session.name), plain(&session.project_dir));
+        message.push_str(&format!("\n  {}  {name}  {dir}", session.session_id));
+    }
+    let list: Vec<Value> = candidates
+        .iter()
+        .map(|session| {
+            json!({
+                "sessionId": session.session_id,
+                "name": session.name,
+                "projectDir": session.project_dir,
+            })
+        })
+        .collect();
+    Failure::new(ErrorCode::SessionAmbiguous, message).with("sessions", list)
+}
+
+#[cfg(test)]
+mod tests {
+    use handover_protocol::Timestamp;
+
+    use super::*;
+
+    fn session(id: &str, name: &str, dir: &str) -> Manifest {
+        Manifest {
+            protocol: 1,
+            session_id: id.into(),
+            name: name.to_owned(),
+            project_dir: dir.to_owned(),
+            pid: 1,
+            start_ticks: 1,
+            boot_id: String::new(),
+            socket_path: String::new(),
+            herdr_pane_id: None,
+            updated_at: Timestamp(0),
+            agents: Vec::new(),
+            desktops: Vec::new(),
+        }
+    }
+
+    fn picked(wanted: Option<&str>, here: &str) -> Result<String, ErrorCode> {
+        let live = [
+            session("s1", "shop", "/work/shop"),
+            session("s2", "cart", "/work/shop/cart"),
+            session("s3", "a", "/work/twice"),
+            session("s4", "b", "/work/twice"),
+            session("s5", "shop", "/other"),
+        ];
+        let picked = pick(&live, wanted, Path::new(here));
+        picked
+            .map(|s| s.session_id.to_string())
+            .map_err(|failure| failure.code())
+    }
+
+    #[test]
+    fn by_name() {
+        assert_eq!(picked(Some("s2"), "/"), Ok("s2".into()));
+        assert_eq!(picked(Some("cart"), "/work/twice"), Ok("s2".into()));
+        assert_eq!(picked(Some("shop"), "/"), Err(ErrorCode::SessionAmbiguous));
+        assert_eq!(picked(Some("s"), "/"), Err(ErrorCode::SessionUnknown));
+    }
+
+    #[test]
+    fn by_directory() {
+        assert_eq!(picked(None, "/work/shop/src"), Ok("s1".into()));
+        assert_eq!(picked(None, "/work/shop/cart/src"), Ok("s2".into()));
+        assert_eq!(
+            picked(None, "/work/shopping"),
+            Err(ErrorCode::SessionAmbiguous)
+        );
+        assert_eq!(
+            picked(None, "/work/twice"),
+            Err(ErrorCode::SessionAmbiguous)
+        );
+    }
+
+    #[test]
+    fn the_only_one() {
+        let live = [session("s1", "shop", "/work/shop")];
+        assert!(pick(&live, None, Path::new("/elsewhere")).is_ok());
+        let none = pick(&[], None, Path::new("/")).unwrap_err();
+        assert_eq!(none.code(), ErrorCode::SessionUnknown);
+    }
+
+    #[test]
+    fn the_list_is_shown() {
+        let live = [
+            session("s3", "a\u{1b}", "/work/twice"),
+            session("s4", "b", "/work/twice"),
+        ];
+        let failure = pick(&live, None, Path::new("/work/twice")).unwrap_err();
+        insta::assert_snapshot!(failure.message(), @r"
+        several sessions fit; choose one with --session:
+          s3  a\u{1b}  /work/twice
+          s4  b  /work/twice
+        ");
+        assert_eq!(
+            failure.to_json()["error"]["data"]["sessions"][1]["sessionId"],
+            "s4"
+        );
+    }
+}

@@ -1,0 +1,176 @@
+//! `handover list`: desktops, agents and open requests of a session.
+
+use handover_protocol::{
+    AgentView, Control, DesktopView, ListParams, ListResult, Method, Phase, RequestView,
+};
+
+use super::context::{Context, block_on};
+use super::duration;
+use super::failure::Failure;
+use super::session::Session;
+use super::table::Table;
+use super::text::{plain, shortened};
+
+/// Runs `handover list`.
+pub fn run(context: &Context) -> Result<(), Failure> {
+    block_on(async {
+        let session = Session::open(context).await?;
+        let list: ListResult = session.call(Method::List, &ListParams {}).await?;
+        context.print(&list, render)
+    })
+}
+
+fn render(list: &ListResult) -> String {
+    let mut text = format!("session {}\n", list.session);
+    text.push_str(&desktops(&list.desktops));
+    if !list.agents.is_empty() {
+        text.push_str(&agents(&list.agents));
+    }
+    if !list.requests.is_empty() {
+        text.push_str(&requests(&list.requests));
+    }
+    text
+}
+
+/// The lines for desktops; also those of `up`.
+pub fn desktops(desktops: &[DesktopView]) -> String {
+    if desktops.is_empty() {
+        return "  no desktops; `handover desktop new` makes one\n".to_owned();
+    }
+    let mut table = Table::new(["DESKTOP", "SIZE", "CONTROL", "EPOCH", "HOLDER"]);
+    for desktop in desktops {
+        let holder = desktop.lease.as_ref().map_or_else(String::new, |lease| {
+            format!(
+                "{}, {} left",
+                plain(&lease.holder),
+                duration::show(lease.expires_in_ms)
+            )
+        });
+        table.row([
+            desktop.id.to_string(),
+            desktop.size.to_string(),
+            control(desktop.control, desktop.phase).to_owned(),
+            desktop.epoch.to_string(),
+            holder,
+        ]);
+    }
+    table.render("  ")
+}
+
+/// Control and phase in a word or two.
+pub fn control(control: Control, phase: Phase) -> &'static str {
+    match (control, phase) {
+        (_, Phase::Draining) => "agent (draining)",
+        (_, Phase::Returning) => "human (returning)",
+        (Control::Agent, Phase::Steady) => "agent",
+        (Control::Human, Phase::Steady) => "human",
+        (Control::Paused, Phase::Steady) => "paused",
+    }
+}
+
+fn agents(agents: &[AgentView]) -> String {
+    let mut table = Table::new(["AGENT", "TYPE", "STATUS", "PENDING", "TASK"]);
+    for agent in agents {
+        let indent = "  ".repeat(agent.depth.min(8) as usize);
+        table.row([
+            format!("{indent}{}", plain(agent.id.as_str())),
+            plain(&agent.kind),
+            // Serialised as the wire names it.
+            serde_json::to_value(agent.status)
+                .ok()
+                .and_then(|status| status.as_str().map(str::to_owned))
+                .unwrap_or_default(),
+            agent.pending.to_string(),
+            shortened(&agent.task, 60),
+        ]);
+    }
+    table.render("  ")
+}
+
+fn requests(requests: &[RequestView]) -> String {
+    let mut text = String::new();
+    for request in requests {
+        let id = &request.request_id;
+        let desktop = request
+            .desktop
+            .as_ref()
+            .map_or_else(String::new, |d| format!(" on {d}"));
+        let line = format!(
+            "  request {id}{desktop}: {}\n",
+            shortened(&request.reason, 200)
+        );
+        text.push_str(&line);
+        if let Some(question) = &request.question {
+            let line = format!(
+                "    question: {}\n    answer it with: handover answer {id} TEXT\n",
+                shortened(question, 200)
+            );
+            text.push_str(&line);
+        } else if let Some(desktop) = &request.desktop {
+            text.push_str(&format!(
+                "    take over with: handover watch {desktop} --control\n"
+            ));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn as_a_person_sees_it() {
+        let list: ListResult = serde_json::from_value(json!({
+            "session": "k3j2h1x9",
+            "desktops": [
+                {"id": "d1", "size": "1280x800", "control": "human", "phase": "steady", "epoch": 3,
+                 "lease": {"leaseId": "l-1", "holder": "ada (pid 7)",
+                           "since": "2026-01-31T09:30:00.250Z", "expiresInMs": 27_500,
+                           "viewer": null}},
+                {"id": "d2", "size": "640x480", "control": "agent", "phase": "draining", "epoch": 1}
+            ],
+            "agents": [
+                {"id": "a1", "name": "a1", "type": "command", "status": "running", "parent": null,
+                 "depth": 0, "task": "buy\nmilk", "startedAt": null, "outputFile": null,
+                 "pending": 0},
+                {"id": "a2", "name": "a2", "type": "pi", "status": "cancelled-before-start",
+                 "parent": "a1", "depth": 1, "task": "x", "startedAt": null, "outputFile": null,
+                 "pending": 2}
+            ],
+            "requests": [
+                {"requestId": "r1", "desktop": "d1", "reason": "log in \u{1b}[31m", "state": "open",
+                 "since": "2026-01-31T09:30:00.250Z"},
+                {"requestId": "r2", "reason": "which", "question": "red or blue?", "state": "open",
+                 "since": "2026-01-31T09:30:00.250Z"}
+            ]
+        }))
+        .unwrap();
+        insta::assert_snapshot!(render(&list), @r"
+        session k3j2h1x9
+          DESKTOP  SIZE      CONTROL           EPOCH  HOLDER
+          d1       1280x800  human             3      ada (pid 7), 27 s left
+          d2       640x480   agent (draining)  1
+          AGENT  TYPE     STATUS                  PENDING  TASK
+          a1     command  running                 0        buy\nmilk
+            a2   pi       cancelled-before-start  2        x
+          request r1 on d1: log in \u{1b}[31m
+            take over with: handover watch d1 --control
+          request r2: which
+            question: red or blue?
+            answer it with: handover answer r2 TEXT
+        ");
+    }
+
+    #[test]
+    fn nothing_there() {
+        let list: ListResult =
+            serde_json::from_value(json!({"session": "s", "desktops": [], "agents": []})).unwrap();
+        insta::assert_snapshot!(render(&list), @"
+        session s
+          no desktops; `handover desktop new` makes one
+        ");
+    }
+}

@@ -1,0 +1,194 @@
+//! The command line. Each command has a file of its own, with its arguments and what it does.
+
+mod abort;
+mod agent;
+mod answer;
+mod completions;
+mod confirm;
+mod context;
+mod desktop;
+mod discover;
+mod doctor;
+mod down;
+mod duration;
+mod failure;
+mod follow;
+mod list;
+mod log;
+mod man;
+mod mcp;
+mod pause;
+mod ready;
+mod record;
+mod report;
+mod result;
+mod session;
+mod sessions;
+mod steer;
+mod stop_all;
+mod table;
+mod takeover;
+mod text;
+mod up;
+mod usage;
+mod verify;
+mod watch;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use self::context::{Context, GlobalArgs};
+use self::failure::Failure;
+
+/// Supervise AI agents on this machine: watch and take over the desktops they drive, and hand
+/// them back with a record of what happened.
+#[derive(Debug, Parser)]
+#[command(
+    name = "handover",
+    version,
+    propagate_version = false,
+    disable_help_subcommand = true
+)]
+struct Cli {
+    #[command(flatten)]
+    global: GlobalArgs,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Start a session for this project directory
+    Up(up::Args),
+    /// End a session and everything it started
+    Down(down::Args),
+    /// List the sessions of this user
+    Sessions(sessions::Args),
+    /// List desktops, agents and open requests of a session
+    List,
+    /// Make, use and end desktops
+    #[command(subcommand)]
+    Desktop(desktop::Command),
+    /// Watch a desktop, or take control of it
+    Watch(watch::Args),
+    /// Who has control of a desktop, and giving it back
+    #[command(subcommand)]
+    Takeover(takeover::Command),
+    /// Let nobody act on a desktop
+    Pause(pause::Args),
+    /// End a pause
+    Resume(pause::Args),
+    /// Pause every desktop and abort every agent
+    StopAll,
+    /// Answer an agent's question
+    Answer(answer::Args),
+    /// Send a message into a running agent
+    Steer(steer::Args),
+    /// End an agent and those it started
+    Abort(abort::Args),
+    /// Print what an agent came to
+    Result(result::Args),
+    /// Print events as they happen
+    Follow(follow::Args),
+    /// Print the record of a session
+    Log(log::Args),
+    /// Write the record of a session as a web page
+    Report(report::Args),
+    /// Check that the record of a session was not altered
+    Verify(verify::Args),
+    /// Check that this machine has what is needed
+    Doctor,
+    /// Be the tools of one agent, over MCP on standard input and output
+    Mcp(mcp::Args),
+    /// Print a completion script for a shell
+    Completions(completions::Args),
+    /// Print the manual page
+    Man(man::Args),
+}
+
+/// Runs the command that the process was started with.
+pub fn main() -> ExitCode {
+    run(std::env::args_os().collect())
+}
+
+fn run(args: Vec<OsString>) -> ExitCode {
+    let cli = match Cli::try_parse_from(&args) {
+        Ok(cli) => cli,
+        Err(error) => return usage::report(&error, &args),
+    };
+    let context = Context::new(cli.global);
+    // Tokens pass through this process: no other one may read its memory. Where the kernel does
+    // not allow it, nothing is worse than before.
+    let _ = handover_host::system::prctl::forbid_dumps();
+    match dispatch(cli.command, &context) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(context.json),
+    }
+}
+
+fn dispatch(command: Command, context: &Context) -> Result<(), Failure> {
+    match command {
+        Command::Up(args) => up::run(args, context),
+        Command::Down(args) => down::run(args, context),
+        Command::Sessions(args) => sessions::run(&args, context),
+        Command::List => list::run(context),
+        Command::Desktop(command) => desktop::run(command, context),
+        Command::Watch(args) => watch::run(args, context),
+        Command::Takeover(command) => takeover::run(command, context),
+        Command::Pause(args) => pause::run(args, handover_protocol::Method::ControlPause, context),
+        Command::Resume(args) => {
+            pause::run(args, handover_protocol::Method::ControlResume, context)
+        }
+        Command::StopAll => stop_all::run(context),
+        Command::Answer(args) => answer::run(args, context),
+        Command::Steer(args) => steer::run(args, context),
+        Command::Abort(args) => abort::run(args, context),
+        Command::Result(args) => result::run(args, context),
+        Command::Follow(args) => follow::run(args, context),
+        Command::Log(args) => log::run(args, context),
+        Command::Report(args) => report::run(args, context),
+        Command::Verify(args) => verify::run(args, context),
+        Command::Doctor => doctor::run(context),
+        Command::Mcp(args) => mcp::run(args, context),
+        Command::Completions(args) => completions::run(&args, context),
+        Command::Man(args) => man::run(&args, context),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn options_may_stand_before_or_after_text_and_dashes_end_them() {
+        let parse = |words: &str| Cli::try_parse_from(words.split(' '));
+        assert!(
+            parse("handover --json desktop click 1 2")
+                .unwrap()
+                .global
+                .json
+        );
+        assert!(
+            parse("handover desktop click 1 2 --json")
+                .unwrap()
+                .global
+                .json
+        );
+        let cli = parse("handover desktop type hello --json").unwrap();
+        assert!(cli.global.json);
+        let cli = parse("handover desktop type -- --json").unwrap();
+        assert!(!cli.global.json);
+        assert!(parse("handover desktop move -5 -7").is_ok());
+        assert!(parse("handover desktop launch -- xterm -e top").is_ok());
+        assert!(parse("handover desktop launch xterm -e top").is_err());
+    }
+}

@@ -1,0 +1,137 @@
+//! `handover sessions`: the sessions of this user.
+
+use handover_host::session::{SessionState, SessionSummary};
+use handover_protocol::Manifest;
+use serde::Serialize;
+
+use super::context::Context;
+use super::discover;
+use super::failure::Failure;
+use super::table::Table;
+use super::text::plain;
+
+/// Arguments of `handover sessions`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Those without a host too: they have ended, or lost it
+    #[arg(long)]
+    all: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Sessions {
+    sessions: Vec<Entry>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Entry {
+    session_id: String,
+    name: String,
+    state: &'static str,
+    project_dir: String,
+    pid: Option<u32>,
+    socket_path: Option<String>,
+    desktops: usize,
+    agents: usize,
+}
+
+impl From<Manifest> for Entry {
+    fn from(manifest: Manifest) -> Self {
+        Self {
+            session_id: manifest.session_id.0,
+            name: manifest.name,
+            state: "live",
+            project_dir: manifest.project_dir,
+            pid: Some(manifest.pid),
+            socket_path: Some(manifest.socket_path),
+            desktops: manifest.desktops.len(),
+            agents: manifest.agents.len(),
+        }
+    }
+}
+
+impl From<SessionSummary> for Entry {
+    fn from(session: SessionSummary) -> Self {
+        Self {
+            session_id: session.info.id.0,
+            name: session.info.name,
+            state: match session.state {
+                // Its lock is held but it is not to be found: it is coming or going.
+                SessionState::Live => "starting",
+                SessionState::Ended => "ended",
+                SessionState::Crashed => "crashed",
+            },
+            project_dir: session.info.project_dir,
+            pid: None,
+            socket_path: None,
+            desktops: 0,
+            agents: 0,
+        }
+    }
+}
+
+/// Runs `handover sessions`.
+pub fn run(args: &Args, context: &Context) -> Result<(), Failure> {
+    let mut sessions: Vec<Entry> = discover::live().into_iter().map(Entry::from).collect();
+    if args.all {
+        for stored in discover::stored()? {
+            if sessions
+                .iter()
+                .all(|live| live.session_id != stored.info.id.as_str())
+            {
+                sessions.push(stored.into());
+            }
+        }
+    }
+    context.print(&Sessions { sessions }, render)
+}
+
+fn render(list: &Sessions) -> String {
+    if list.sessions.is_empty() {
+        return "no session is running; `handover up` starts one\n".to_owned();
+    }
+    let mut table = Table::new(["SESSION", "NAME", "STATE", "PID", "DESKTOPS", "PROJECT"]);
+    for session in &list.sessions {
+        table.row([
+            plain(&session.session_id),
+            plain(&session.name),
+            session.state.to_owned(),
+            session
+                .pid
+                .map_or_else(|| "-".to_owned(), |pid| pid.to_string()),
+            session.desktops.to_string(),
+            plain(&session.project_dir),
+        ]);
+    }
+    table.render("")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_a_person_sees_it() {
+        let entry = |id: &str, state, pid| Entry {
+            session_id: id.to_owned(),
+            name: "shop".to_owned(),
+            state,
+            project_dir: "/work/shop".to_owned(),
+            pid,
+            socket_path: None,
+            desktops: 2,
+            agents: 0,
+        };
+        let sessions = vec![
+            entry("k3j2h1x9", "live", Some(4711)),
+            entry("aaaa1111", "ended", None),
+        ];
+        insta::assert_snapshot!(render(&Sessions { sessions }), @"
+        SESSION   NAME  STATE  PID   DESKTOPS  PROJECT
+        k3j2h1x9  shop  live   4711  2         /work/shop
+        aaaa1111  shop  ended  -     2         /work/shop
+        ");
+        insta::assert_snapshot!(render(&Sessions { sessions: Vec::new() }), @"no session is running; `handover up` starts one");
+    }
+}

@@ -1,0 +1,32 @@
+//! `handover stop-all`: every desktop is paused and every agent aborted.
+
+use handover_protocol::{Method, StopAllInputParams, StopAllInputResult};
+
+use super::context::{Context, block_on};
+use super::failure::Failure;
+use super::list;
+use super::session::Session;
+
+/// Runs `handover stop-all`.
+pub fn run(context: &Context) -> Result<(), Failure> {
+    block_on(async {
+        let session = Session::open(context).await?;
+        // Ending process trees takes its time, and this must not be given up half-way.
+        let result: StopAllInputResult = session
+            .wait_for(Method::StopAllInput, &StopAllInputParams {})
+            .await?;
+        context.print(&result, render)
+    })
+}
+
+fn render(result: &StopAllInputResult) -> String {
+    let mut text = format!(
+        "paused {} desktops, aborted {} agents; `handover resume` lets a desktop go on\n",
+        result.desktops.len(),
+        result.agents.len()
+    );
+    if !result.desktops.is_empty() {
+        text.push_str(&list::desktops(&result.desktops));
+    }
+    text
+}

@@ -1,0 +1,64 @@
+//! Making text from outside harmless for a terminal: window titles, notes, names and messages
+//! may hold escape sequences, or characters that turn the reading direction.
+
+/// `text` on one line, with whatever a terminal could act on written out.
+pub fn plain(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_harmful(c) {
+            shown.extend(c.escape_default());
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
+}
+
+/// The same, but lines stay lines.
+pub fn plain_lines(text: &str) -> String {
+    text.split('\n').map(plain).collect::<Vec<_>>().join("\n")
+}
+
+/// `text` on one line and at most `width` characters long.
+pub fn shortened(text: &str, width: usize) -> String {
+    let shown = plain(text);
+    if shown.chars().count() <= width {
+        return shown;
+    }
+    let mut cut: String = shown.chars().take(width.saturating_sub(1)).collect();
+    cut.push('…');
+    cut
+}
+
+fn is_harmful(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{200e}' | '\u{200f}' | '\u{061c}'     // direction marks
+            | '\u{202a}'..='\u{202e}'                // direction embeddings and overrides
+            | '\u{2066}'..='\u{2069}'                // direction isolates
+            | '\u{2028}' | '\u{2029}'                // line and paragraph separators
+            | '\u{feff}' | '\u{fff9}'..='\u{fffb}'   // invisible, and interlinear annotations
+        )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes_are_written_out() {
+        assert_eq!(
+            plain("a\u{1b}]0;x\u{7}b\u{9b}m\u{7f}\n\t"),
+            r"a\u{1b}]0;x\u{7}b\u{9b}m\u{7f}\n\t"
+        );
+        assert_eq!(plain("a\u{202e}b"), r"a\u{202e}b");
+        assert_eq!(plain("grüße 漢字 😀 \\"), "grüße 漢字 😀 \\");
+        assert_eq!(plain_lines("a\nb\r"), "a\nb\\r");
+    }
+
+    #[test]
+    fn long_texts_are_cut() {
+        assert_eq!(shortened("abcdef", 4), "abc…");
+        assert_eq!(shortened("äöü", 3), "äöü");
+    }
+}

@@ -1,0 +1,155 @@
+//! What the person sees while in control: a line that is kept up to date, and messages above it.
+
+use std::io::{self, IsTerminal, Write};
+
+use handover_protocol::{ControlStatusResult, DesktopId};
+use serde_json::Value;
+
+use super::super::context::print_json;
+use super::super::duration;
+use super::super::text::{plain, shortened};
+
+/// Where it goes: JSON to standard output, else text to standard error.
+#[derive(Debug)]
+pub struct Screen {
+    json: bool,
+    /// Whether the line can be overwritten.
+    live: bool,
+    line: String,
+}
+
+impl Screen {
+    /// A screen for people or for programs.
+    pub fn new(json: bool) -> Self {
+        Self {
+            json,
+            live: !json && io::stderr().is_terminal(),
+            line: String::new(),
+        }
+    }
+
+    /// A message for people, and what programs get instead, if anything. It fails if nobody can
+    /// read it any more, which must not get in the way of returning control.
+    pub fn say(&mut self, message: &str, json: Option<Value>) -> io::Result<()> {
+        if self.json {
+            // The error of a closed pipe is the only one there is.
+            return json.map_or(Ok(()), |json| {
+                print_json(&json).map_err(|_| io::ErrorKind::BrokenPipe.into())
+            });
+        }
+        self.clear()?;
+        let mut out = io::stderr().lock();
+        writeln!(out, "{}", message.trim_end())?;
+        out.flush()
+    }
+
+    /// Shows `line` in the place of the line before.
+    pub fn show(&mut self, line: String) -> io::Result<()> {
+        if !self.live {
+            return Ok(());
+        }
+        let mut out = io::stderr().lock();
+        let width = rustix::termios::tcgetwinsize(io::stderr()).map_or(80, |size| size.ws_col);
+        // The last column stays free: some terminals wrap there.
+        let shown = shortened(&line, usize::from(width.max(20)) - 1);
+        write!(out, "\r\x1b[K{shown}")?;
+        self.line = line;
+        out.flush()
+    }
+
+    /// Removes the line.
+    pub fn clear(&mut self) -> io::Result<()> {
+        if std::mem::take(&mut self.line).is_empty() {
+            return Ok(());
+        }
+        let mut out = io::stderr().lock();
+        write!(out, "\r\x1b[K")?;
+        out.flush()
+    }
+}
+
+/// The line that is kept up to date. `left_ms` is the time until the lease ends unless renewed.
+pub fn line(status: &ControlStatusResult, left_ms: u64, held_ms: u64) -> String {
+    let holder = status
+        .lease
+        .as_ref()
+        .map_or("nobody", |lease| lease.holder.as_str());
+    let mut line = format!(
+        "{}: {} has control, {} left, held {}",
+        status.desktop,
+        plain(holder),
+        duration::show(left_ms),
+        duration::show(held_ms)
+    );
+    if status
+        .lease
+        .as_ref()
+        .is_some_and(|lease| !lease.viewer_connected)
+    {
+        line.push_str(", no viewer");
+    }
+    match &status.requests[..] {
+        [] => line.push_str(", no agent waiting"),
+        [only] => line.push_str(&format!(", 1 agent waiting: {}", plain(&only.reason))),
+        several => line.push_str(&format!(", {} agents waiting", several.len())),
+    }
+    line
+}
+
+/// What is told when control was granted.
+pub fn granted(desktop: &DesktopId, foreign: &[handover_protocol::ForeignClient]) -> String {
+    let mut text = format!(
+        "you have control of {desktop}. To give it back, close the viewer, or type a note for the \
+         agents and press Enter; Ctrl-C cancels.\n"
+    );
+    for client in foreign {
+        let pid = client
+            .pid
+            .map_or_else(|| "unknown pid".to_owned(), |pid| format!("pid {pid}"));
+        let command = client
+            .command
+            .as_deref()
+            .map_or_else(String::new, |c| shortened(c, 80));
+        text.push_str(&format!("  can watch what you type: {pid} {command}\n"));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use handover_protocol::ForeignClient;
+    use serde_json::json;
+
+    use super::*;
+
+    fn status(requests: Value) -> ControlStatusResult {
+        serde_json::from_value(json!({
+            "desktop": "d1", "control": "human", "phase": "steady", "epoch": 4,
+            "lease": {"leaseId": "l-1", "holder": "ada (pid 7)",
+                      "since": "2026-01-31T09:30:00.250Z", "expiresInMs": 27_500, "viewer": "v1"},
+            "requests": requests
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn lines() {
+        let request = json!({"requestId": "r1", "reason": "log in\u{1b}[2J", "state": "taken",
+                             "since": "2026-01-31T09:30:00.250Z"});
+        insta::assert_snapshot!(line(&status(json!([])), 27_500, 61_000), @"d1: ada (pid 7) has control, 27 s left, held 1:01, no viewer, no agent waiting");
+        insta::assert_snapshot!(line(&status(json!([request])), 27_500, 61_000), @r"d1: ada (pid 7) has control, 27 s left, held 1:01, no viewer, 1 agent waiting: log in\u{1b}[2J");
+        insta::assert_snapshot!(line(&status(json!([request, request])), 500, 100), @"d1: ada (pid 7) has control, 0.5 s left, held 0.1 s, no viewer, 2 agents waiting");
+    }
+
+    #[test]
+    fn grant() {
+        let foreign = [ForeignClient {
+            pid: Some(9),
+            command: Some("xev\u{1b}".to_owned()),
+        }];
+        insta::assert_snapshot!(granted(&"d1".into(), &foreign), @r"
+        you have control of d1. To give it back, close the viewer, or type a note for the agents and press Enter; Ctrl-C cancels.
+          can watch what you type: pid 9 xev\u{1b}
+        ");
+    }
+}
