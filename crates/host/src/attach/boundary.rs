@@ -148,7 +148,7 @@ pub trait Desktop: Clone + Send + Sync + 'static {
     fn open_view(&self, caller: &Caller, params: ViewOpenParams) -> impl Answer<ViewOpenResult>;
 }
 
-/// The session behind the socket.
+/// The session behind the socket. It records `desktop.new` and `desktop.destroy`, done or refused.
 pub trait Session: Send + Sync + 'static {
     /// Its desktops' handles.
     type Desktop: Desktop;

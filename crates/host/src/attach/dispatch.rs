@@ -71,7 +71,7 @@ macro_rules! act_on_desktop {
         let params: $params = read_params($call.method, $call.params.take())?;
         let desktop = $shared.find(optional(&params.desktop))?;
         let done = desktop.$act(&$call.caller, params).await;
-        value(done.map_err(Refused::by_desktop)?)
+        value(done.map_err(Refused::by_session)?)
     }};
 }
 
@@ -185,15 +185,14 @@ pub(super) async fn dispatch<S: Session>(
         Method::ControlComplete => on_desktop!(shared, call, complete, ControlCompleteParams),
         Method::DesktopNew => {
             let params = read_params(method, call.params)?;
-            value(shared.session.new_desktop(&call.caller, params).await?)
+            let made = shared.session.new_desktop(&call.caller, params).await;
+            value(made.map_err(Refused::by_session)?)
         }
         Method::DesktopDestroy => {
             let params: DesktopDestroyParams = read_params(method, call.params)?;
             let desktop = shared.find(Some(&params.desktop))?;
-            let gone = shared
-                .session
-                .destroy_desktop(&call.caller, desktop)
-                .await?;
+            let gone = shared.session.destroy_desktop(&call.caller, desktop).await;
+            let gone = gone.map_err(Refused::by_session)?;
             shared.requests.cancel(&gone.id);
             value(gone)
         }

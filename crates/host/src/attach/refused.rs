@@ -10,7 +10,7 @@ use crate::system::creds::Sender;
 #[derive(Debug)]
 pub(super) struct Refused {
     pub(super) refusal: Refusal,
-    /// Desktops record what they refuse themselves, with their epoch.
+    /// The session and its desktops record what they refuse themselves, with the epoch.
     pub(super) recorded: bool,
 }
 
@@ -24,8 +24,8 @@ impl From<Refusal> for Refused {
 }
 
 impl Refused {
-    /// A refusal that a desktop has recorded.
-    pub(super) fn by_desktop(refusal: Refusal) -> Self {
+    /// A refusal that the session or a desktop has recorded.
+    pub(super) fn by_session(refusal: Refusal) -> Self {
         Self {
             refusal,
             recorded: true,
@@ -92,6 +92,8 @@ fn kind(method: Method) -> &'static str {
         Method::DesktopKey => "desktop_key",
         Method::DesktopLaunch => "desktop_launch",
         Method::DesktopScreenshot => "desktop_screenshot",
+        Method::DesktopNew => "desktop_new",
+        Method::DesktopDestroy => "desktop_destroy",
         _ => CALL_REFUSED,
     }
 }
