@@ -6,6 +6,7 @@ mod display;
 mod files;
 mod flags;
 mod network;
+mod untrusted;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -25,6 +26,7 @@ pub use applications::{NoWindowManager, WindowManager, application_env, find_pro
 pub use connections::{ConnectionEvent, ConnectionLog};
 pub use files::{DesktopFiles, Passwords};
 pub use network::Network;
+pub use untrusted::untrusted_cookie;
 
 /// What a new Xvnc is asked to be.
 #[derive(Debug, Clone)]
