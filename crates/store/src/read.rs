@@ -48,8 +48,7 @@ pub struct Page {
 /// When the database is missing, damaged, or cannot be read.
 pub fn events_dir(dir: &Path, query: &Query) -> Result<Page, StoreError> {
     let mut connection = schema::open_reader(dir)?;
-    page(&mut connection, query)
-        .map_err(|error| StoreError::sqlite(&schema::path_in(dir), &error))
+    page(&mut connection, query).map_err(|error| StoreError::sqlite(&schema::path_in(dir), &error))
 }
 
 /// Reads one page in one consistent view of the database.

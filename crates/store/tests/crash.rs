@@ -78,6 +78,8 @@ fn parse(line: &str) -> Option<(u64, String)> {
 
 #[tokio::main(flavor = "current_thread")]
 async fn check(dir: &std::path::Path, acknowledged: &[(u64, String)]) {
+    // Before anything is mended by whoever may write.
+    assert!(verify_dir(dir, None).unwrap().ok);
     let store = Store::open(dir, Options::new(Mode::Existing)).unwrap();
     let mut hashes = vec![String::new()];
     loop {
