@@ -4,16 +4,20 @@
 pub mod attach;
 pub mod callers;
 pub mod desktop;
+pub mod desktops;
 pub mod display;
 pub mod heads;
+pub mod host;
 pub mod keeper;
 pub mod manifest;
 pub mod record;
 pub mod requests;
+pub mod served;
 pub mod session;
 pub mod sweep;
 pub mod system;
 pub mod viewer;
 pub mod xvnc;
 
+pub use host::{HostError, HostOptions, Ready, run};
 pub use manifest::discover;

@@ -1,4 +1,39 @@
 //! One desktop: a task that owns its arbiter and the only connection by which
 //! input reaches the display.
+//!
+//! A call comes in by [`DesktopHandle`], becomes a [`command`](self) to the
+//! task, and is done there: agents' actions as scripts of steps ([`acting`]),
+//! what people ask ([`requests`]), what the arbiter asks for ([`effects`]), a
+//! person's own input ([`person`]).
 
+mod acting;
+mod action;
+mod actor;
+mod by;
+mod clipboard;
+mod command;
+mod effects;
+mod handle;
+mod input;
+mod links;
+mod observation;
+mod person;
+mod programs;
+mod record;
+mod refuse;
+mod requests;
+mod running;
+mod script;
+mod start;
+mod survey;
+mod takeover;
+mod terms;
 pub mod view;
+
+pub use acting::MAX_QUEUED;
+pub use action::MAX_TEXT_CHARS;
+pub use handle::DesktopHandle;
+pub use links::{Hooks, Links};
+pub use programs::Programs;
+pub use record::control_key;
+pub use start::{Beginning, Parts, start};

@@ -34,6 +34,14 @@ pub fn wall() -> Timestamp {
     )
 }
 
+/// What the wall clock showed so long ago, if nobody has set it since.
+pub fn wall_ago(duration: Duration) -> Timestamp {
+    let now = SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap_or_default();
+    Timestamp::from_unix(now.saturating_sub(duration))
+}
+
 /// A timer on `CLOCK_BOOTTIME`. Tokio's own timers use `CLOCK_MONOTONIC`, which stands still while
 /// the machine is suspended: a lease would live on by the length of the sleep.
 ///

@@ -84,6 +84,26 @@ impl DesktopFiles {
         self.dir.join("passwd")
     }
 
+    /// The X cookie itself, a secret.
+    pub fn cookie(&self) -> io::Result<[u8; COOKIE_LENGTH]> {
+        let entry = std::fs::read(self.xauthority())?;
+        entry
+            .last_chunk()
+            .copied()
+            .ok_or_else(|| io::ErrorKind::InvalidData.into())
+    }
+
+    /// Writes an Xauthority file with another cookie for the same display.
+    pub fn write_other_xauthority(
+        &self,
+        name: &str,
+        cookie: &[u8; COOKIE_LENGTH],
+    ) -> io::Result<PathBuf> {
+        let path = self.dir.join(name);
+        replace_volatile(&path, &xauthority_entry(cookie))?;
+        Ok(path)
+    }
+
     fn clear_passwords(&self) -> PathBuf {
         self.dir.join("passwords.json")
     }
@@ -123,9 +143,12 @@ impl DesktopFiles {
     }
 }
 
+/// Bytes of a `MIT-MAGIC-COOKIE-1`.
+const COOKIE_LENGTH: usize = 16;
+
 /// One entry of an Xauthority file: family, address, number, name, data, each text with its length,
 /// numbers in network order. Family "wild" and an empty number fit every display.
-fn xauthority_entry(cookie: &[u8; 16]) -> Vec<u8> {
+fn xauthority_entry(cookie: &[u8; COOKIE_LENGTH]) -> Vec<u8> {
     const FAMILY_WILD: u16 = 65535;
     let mut entry = FAMILY_WILD.to_be_bytes().to_vec();
     for field in [&b""[..], b"", b"MIT-MAGIC-COOKIE-1", cookie] {

@@ -1,0 +1,440 @@
+//! What the arbiter asks for, done.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use handover_control::{
+    AcquireFailure, Control, Effect, End, Epoch, FlushId, LeaseId, Limit, PauseReason, PermitId,
+};
+use handover_protocol::{
+    ControlAcquireResult, ControlReturnResult, DesktopId, HandBack, Interrupt, LeaseEnded,
+    LeaseRequest, LeaseWarning, Window,
+};
+
+use super::actor::Actor;
+use super::by::By;
+use super::command::Report;
+use super::links::Links;
+use super::record;
+use super::refuse;
+use super::running::Right;
+use super::survey;
+use super::takeover::{Asker, Holder, Survey, Takeovers, millis};
+use crate::attach::Notice;
+use crate::system::clock;
+
+/// How long the picture at the end of a takeover may take. It is left out
+/// rather than control held back.
+const LAST_PICTURE_WITHIN: Duration = Duration::from_secs(1);
+
+impl Actor {
+    /// Does one thing that the arbiter asks for.
+    pub(super) fn apply(&mut self, effect: Effect) {
+        match effect {
+            Effect::Interrupt(permit) => self.interrupt(permit),
+            Effect::WithdrawPaste => self.clipboard.withdraw(),
+            Effect::ReleaseAgent { flush } => {
+                let released = match &mut self.input {
+                    Some(input) => input.release_agent(),
+                    None => Ok(()),
+                };
+                self.or_lost(released);
+                self.await_flush(flush);
+            }
+            Effect::RecordStart { lease, epoch } => self.record_start(lease, epoch),
+            Effect::Granted { lease, epoch } => self.granted(lease, epoch),
+            Effect::AcquireFailed { lease, reason } => self.not_granted(lease, reason),
+            Effect::ReleaseHuman { .. } => self.release_human(),
+            Effect::Flush { flush, .. } => {
+                self.acting.interrupt_person();
+                self.copied = None;
+                self.release_human();
+                // The host owns the clipboard from here on, and it is empty.
+                let send = self.clipboard.offer(String::new());
+                let sent = self.send_clipboard(send);
+                self.or_lost(sent);
+                self.await_flush(flush);
+            }
+            Effect::RecordEnd {
+                lease,
+                end,
+                cause,
+                epoch,
+                held,
+            } => self.record_end(
+                lease,
+                end,
+                cause.map(|cause| cause.to_string()),
+                epoch,
+                held,
+            ),
+            Effect::ControlReturned { epoch, after } => self.control_returned(epoch, after),
+            Effect::RecordPaused { reason, epoch } => self.record_paused(reason, epoch),
+            Effect::RecordResumed { epoch } => {
+                let by = self.takeovers.changed_by.take();
+                let event = record::resumed(&self.id, epoch, by.as_ref());
+                let put = record::control(&self.id, epoch, Control::Agent, None, None);
+                drop(self.links.store.append_spooled_with(event, vec![put]));
+            }
+            Effect::Warn { lease, limit, left } => self.warn(lease, limit, left),
+            Effect::RequestPending { holder, asker, .. } => self.tell_holder(holder, asker),
+        }
+    }
+
+    fn interrupt(&mut self, permit: PermitId) {
+        self.acting.interrupt(Right::Permit(permit));
+        if let Some(outside) = self.outside.get(&permit) {
+            let notice = Notice::Interrupt(Interrupt {
+                permit: permit.to_string().into(),
+            });
+            self.links.outlets.notify(outside.by.outlet(), &notice);
+        }
+    }
+
+    fn release_human(&mut self) {
+        let released = match &mut self.input {
+            Some(input) => input.release_human(),
+            None => Ok(()),
+        };
+        self.or_lost(released);
+    }
+
+    /// Asks the display to show that everything before is through.
+    fn await_flush(&mut self, flush: FlushId) {
+        let Some(input) = &mut self.input else {
+            return;
+        };
+        match input.fence() {
+            Ok(fence) => self.flushes.push((fence, flush)),
+            Err(error) => self.lost(&error),
+        }
+    }
+
+    fn record_start(&mut self, lease: LeaseId, epoch: Epoch) {
+        let Some(asker) = self.takeovers.askers.get(&lease) else {
+            return;
+        };
+        let event = record::start(&self.id, epoch, lease, &asker.by, asker.note.as_deref());
+        let holder = Some((lease, asker.by.name.as_str()));
+        let put = record::control(&self.id, epoch, Control::Human, None, holder);
+        let stored = self.links.store.append_with(event, vec![put]);
+        let reports = self.reports.clone();
+        tokio::spawn(async move {
+            let stored = match stored.await {
+                Ok(_) => true,
+                Err(error) => {
+                    tracing::error!(%error, "failed to store the start of a takeover");
+                    false
+                }
+            };
+            // The task may have ended.
+            let _ = reports.send(Report::StartRecorded { lease, stored });
+        });
+    }
+
+    fn granted(&mut self, lease: LeaseId, epoch: Epoch) {
+        let Some(asker) = self.takeovers.askers.remove(&lease) else {
+            return;
+        };
+        let Asker {
+            by,
+            note: _,
+            ttl,
+            token,
+            reply,
+            survey,
+        } = asker;
+        self.takeovers.holder = Some(Holder {
+            lease,
+            by,
+            ttl,
+            note: None,
+            windows: None,
+            ended_by: None,
+        });
+        self.links.hooks.taken(&self.id);
+        let reports = self.reports.clone();
+        let granted = clock::now();
+        tokio::spawn(async move {
+            let Survey {
+                foreign_clients,
+                windows,
+            } = survey.await.unwrap_or_default();
+            let left = ttl.saturating_sub(clock::now().since(granted));
+            // Whoever asked may have gone; the end of its connection ends the
+            // lease.
+            let _ = reply.send(Ok(ControlAcquireResult {
+                lease_id: lease.to_string().into(),
+                token,
+                epoch: epoch.0,
+                ttl_ms: millis(ttl),
+                heartbeat_ms: millis(Takeovers::heartbeat(ttl)),
+                expires_in_ms: millis(left),
+                foreign_clients,
+            }));
+            let _ = reports.send(Report::Windows { lease, windows });
+        });
+    }
+
+    fn not_granted(&mut self, lease: LeaseId, reason: AcquireFailure) {
+        let in_the_way = self.lease_view();
+        if let Some(asker) = self.takeovers.askers.remove(&lease) {
+            asker.survey.abort();
+            let refusal = refuse::not_granted(&self.id, reason, in_the_way);
+            // Whoever asked may have gone.
+            let _ = asker.reply.send(Err(refusal));
+        }
+        if reason == AcquireFailure::DrainTimeout {
+            tracing::warn!(desktop = %self.id, %lease, "{reason}");
+        }
+    }
+
+    fn record_end(
+        &mut self,
+        lease: LeaseId,
+        end: End,
+        cause: Option<String>,
+        epoch: Epoch,
+        held: Duration,
+    ) {
+        // A takeover that was never granted has an asker in the holder's place.
+        let (by, note, windows, ended_by) = match &mut self.takeovers.holder {
+            Some(holder) if holder.lease == lease => (
+                Some(holder.by.clone()),
+                holder.note.clone(),
+                holder.windows.take(),
+                holder.ended_by.clone(),
+            ),
+            _ => {
+                let asker = self.takeovers.askers.get(&lease);
+                (asker.map(|asker| asker.by.clone()), None, None, None)
+            }
+        };
+        let hand_back = HandBack {
+            end: wire_end(end),
+            holder: by
+                .as_ref()
+                .map_or_else(|| "a person".to_owned(), |by| by.name.clone()),
+            held_ms: millis(held),
+            note,
+            epoch: epoch.0,
+            screenshot: None,
+            windows_opened: Vec::new(),
+            windows_closed: Vec::new(),
+        };
+        let ended_by = match end {
+            End::Return | End::Cancelled => ended_by.or(by),
+            End::Revoked => ended_by,
+            End::Timeout | End::Recovered => None,
+        };
+        let ending = Ending {
+            links: self.links.clone(),
+            desktop: self.id.clone(),
+            lease,
+            ended_by,
+            cause,
+            display: self.input.is_some(),
+        };
+        let reports = self.reports.clone();
+        tokio::spawn(async move {
+            let hand_back = ending.record(hand_back, windows).await;
+            // The task may have ended.
+            let _ = reports.send(Report::EndRecorded { lease, hand_back });
+        });
+    }
+
+    fn end_recorded(&mut self, lease: LeaseId, hand_back: HandBack) {
+        self.arbiter.end_recorded(clock::now(), lease);
+        let epoch = self.arbiter.status().epoch;
+        let hand_back = HandBack {
+            epoch: epoch.0,
+            ..hand_back
+        };
+        self.observations.handed_back(hand_back.clone(), epoch);
+        let requests = self.links.hooks.handed_back(&self.id, &hand_back);
+        if let Some(holder) = self
+            .takeovers
+            .holder
+            .take_if(|holder| holder.lease == lease)
+        {
+            let notice = Notice::LeaseEnded(LeaseEnded {
+                lease_id: lease.to_string().into(),
+                desktop: self.id.clone(),
+                end: hand_back.end,
+                agents: Vec::new(),
+                requests,
+            });
+            self.links.outlets.notify(holder.by.outlet(), &notice);
+        }
+        for returner in std::mem::take(&mut self.takeovers.returners) {
+            // Whoever asked may have gone.
+            let _ = returner.send(Ok(ControlReturnResult {
+                reason: hand_back.end,
+                held_ms: hand_back.held_ms,
+                screenshot: hand_back.screenshot.clone(),
+                epoch: epoch.0,
+            }));
+        }
+    }
+
+    fn control_returned(&mut self, epoch: Epoch, after: Option<LeaseId>) {
+        tracing::info!(desktop = %self.id, %epoch, after = ?after, "control is with the agents");
+    }
+
+    fn record_paused(&mut self, reason: PauseReason, epoch: Epoch) {
+        let by = match reason {
+            PauseReason::Requested => self.takeovers.changed_by.take(),
+            _ => None,
+        };
+        if reason == PauseReason::ForeignConnection {
+            let event = record::foreign_connection(&self.id, epoch);
+            drop(self.links.store.append_spooled(event));
+        }
+        let event = record::paused(&self.id, epoch, reason, by.as_ref());
+        let put = record::control(&self.id, epoch, Control::Paused, Some(reason), None);
+        drop(self.links.store.append_spooled_with(event, vec![put]));
+        if reason == PauseReason::DisplayUnavailable {
+            // The end is not through yet and may never be.
+            for returner in std::mem::take(&mut self.takeovers.returners) {
+                let _ = returner.send(Err(refuse::unanswering(&self.id)));
+            }
+        }
+    }
+
+    fn warn(&mut self, lease: LeaseId, limit: Limit, left: Duration) {
+        if let Some(holder) = &self.takeovers.holder {
+            let notice = Notice::LeaseWarning(LeaseWarning {
+                lease_id: lease.to_string().into(),
+                limit: match limit {
+                    Limit::Idle => handover_protocol::Limit::Idle,
+                    Limit::Maximum => handover_protocol::Limit::Maximum,
+                },
+                left_ms: millis(left),
+            });
+            self.links.outlets.notify(holder.by.outlet(), &notice);
+        }
+    }
+
+    fn tell_holder(&mut self, holder: LeaseId, asker: LeaseId) {
+        // Told of before the asker is in the list: the request is one step of
+        // the arbiter's, its effects are done after it.
+        let Some(asking) = self.takeovers.askers.get(&asker) else {
+            return;
+        };
+        if let Some(holding) = &self.takeovers.holder
+            && holding.lease == holder
+        {
+            let notice = Notice::LeaseRequest(LeaseRequest {
+                lease_id: asker.to_string().into(),
+                from: asking.by.name.clone(),
+                note: asking.note.clone(),
+            });
+            self.links.outlets.notify(holding.by.outlet(), &notice);
+        }
+    }
+
+    /// Takes what comes back from beside the task.
+    pub(super) fn report(&mut self, report: Report) {
+        match report {
+            Report::StartRecorded { lease, stored } => {
+                self.arbiter.start_recorded(clock::now(), lease, stored);
+            }
+            Report::EndRecorded { lease, hand_back } => self.end_recorded(lease, hand_back),
+            Report::Windows { lease, windows } => {
+                if let Some(holder) = &mut self.takeovers.holder
+                    && holder.lease == lease
+                {
+                    holder.windows = Some(windows);
+                }
+            }
+        }
+    }
+}
+
+fn wire_end(end: End) -> handover_protocol::End {
+    use handover_protocol::End as Wire;
+    match end {
+        End::Return => Wire::Return,
+        End::Cancelled => Wire::Cancelled,
+        End::Timeout => Wire::Timeout,
+        End::Revoked => Wire::Revoked,
+        End::Recovered => Wire::Recovered,
+    }
+}
+
+/// The end of a takeover on its way into the record. Input is closed and
+/// flushed already.
+struct Ending {
+    links: Arc<Links>,
+    desktop: DesktopId,
+    lease: LeaseId,
+    ended_by: Option<By>,
+    cause: Option<String>,
+    display: bool,
+}
+
+impl Ending {
+    /// Takes the picture, compares the windows, and stores the end.
+    async fn record(self, mut hand_back: HandBack, before: Option<Vec<Window>>) -> HandBack {
+        if self.display {
+            let (screenshot, after, ()) = tokio::join!(
+                self.picture(),
+                survey::windows(&self.links),
+                survey::clear_clipboard(&self.links),
+            );
+            hand_back.screenshot = screenshot;
+            if let (Some(before), Some(after)) = (before, after) {
+                let absent = |from: &[Window], window: &Window| {
+                    from.iter().all(|other| other.id != window.id)
+                };
+                hand_back.windows_opened = after
+                    .iter()
+                    .filter(|window| absent(&before, window))
+                    .cloned()
+                    .collect();
+                hand_back.windows_closed = before
+                    .into_iter()
+                    .filter(|window| absent(&after, window))
+                    .collect();
+            }
+        }
+        let event = record::end(
+            &self.desktop,
+            self.lease,
+            self.ended_by.as_ref(),
+            &hand_back,
+            self.cause.as_deref(),
+        );
+        let epoch = Epoch(hand_back.epoch);
+        let put = record::control(&self.desktop, epoch, Control::Agent, None, None);
+        self.links.store.append_spooled_with(event, vec![put]).await;
+        hand_back
+    }
+
+    /// The picture that agents get, kept as evidence.
+    async fn picture(&self) -> Option<String> {
+        let picture = async {
+            let screenshot = self
+                .links
+                .screen
+                .capture()
+                .await
+                .map_err(|error| error.to_string())?;
+            let evidence = self
+                .links
+                .store
+                .put_evidence(screenshot.png.to_vec(), "png")
+                .await
+                .map_err(|error| error.to_string())?;
+            Ok::<_, String>(evidence.path.display().to_string())
+        };
+        match tokio::time::timeout(LAST_PICTURE_WITHIN, picture).await {
+            Ok(Ok(path)) => Some(path),
+            Ok(Err(error)) => {
+                tracing::warn!(desktop = %self.desktop, error, "no picture of the end");
+                None
+            }
+            Err(_) => None,
+        }
+    }
+}

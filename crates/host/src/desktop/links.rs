@@ -1,0 +1,37 @@
+//! What a desktop's task works with beside its display's input.
+
+use handover_protocol::{DesktopId, HandBack, RequestId, RequestView};
+use handover_store::Store;
+
+use crate::attach::Outlets;
+use crate::display::{Screen, X11};
+
+/// What the rest of the host wants to hear from a desktop. Called by the
+/// desktop's task, so none of it may wait.
+pub trait Hooks: Send + Sync {
+    /// Who has control changed.
+    fn changed(&self, desktop: &DesktopId);
+    /// The display has ended.
+    fn gone(&self, desktop: &DesktopId);
+    /// A person has taken control.
+    fn taken(&self, desktop: &DesktopId);
+    /// Control is back. Returns the requests for a person that this dealt with.
+    fn handed_back(&self, desktop: &DesktopId, hand_back: &HandBack) -> Vec<RequestId>;
+    /// Requests for a person at this desktop that nobody has dealt with.
+    fn requests(&self, desktop: &DesktopId) -> Vec<RequestView>;
+}
+
+/// What a desktop's task works with.
+pub struct Links {
+    /// The record.
+    pub store: Store,
+    /// Pictures of the display.
+    pub screen: Screen,
+    /// The X side of the display; none of a server that the desktop is only
+    /// attached to.
+    pub x11: Option<X11>,
+    /// Reaches the clients of the host.
+    pub outlets: Outlets,
+    /// The rest of the host.
+    pub hooks: std::sync::Arc<dyn Hooks>,
+}

@@ -1,0 +1,83 @@
+//! What each caller saw last, and which hand-back it has not heard of yet.
+//!
+//! After a takeover nothing that an agent saw before can be trusted: the person
+//! may have moved windows. A caller that aims by coordinates has to look first.
+
+use std::collections::HashMap;
+
+use handover_control::Epoch;
+use handover_protocol::HandBack;
+
+/// Whose eyes: an agent's id, or `user` for every other caller.
+pub type Observer = String;
+
+/// Observers remembered per desktop; the oldest knowledge is dropped beyond it,
+/// which makes that observer look again.
+const MAX_OBSERVERS: usize = 1024;
+
+/// The observation guard of one desktop.
+#[derive(Debug)]
+pub struct Observations {
+    enabled: bool,
+    seen: HashMap<Observer, Epoch>,
+    /// The epoch that the last takeover's end began.
+    stale_before: Option<Epoch>,
+    last: Option<HandBack>,
+    told: HashMap<Observer, Epoch>,
+}
+
+impl Observations {
+    /// A guard; `enabled` is false with `--no-observe-guard`. `stale_before` is
+    /// set for a desktop that was adopted after a takeover.
+    pub fn new(enabled: bool, stale_before: Option<Epoch>) -> Self {
+        Self {
+            enabled,
+            seen: HashMap::new(),
+            stale_before,
+            last: None,
+            told: HashMap::new(),
+        }
+    }
+
+    /// The observer has a picture of this epoch.
+    pub fn observed(&mut self, observer: &str, epoch: Epoch) {
+        if self.seen.len() >= MAX_OBSERVERS && !self.seen.contains_key(observer) {
+            self.seen.clear();
+        }
+        self.seen.insert(observer.to_owned(), epoch);
+    }
+
+    /// True if what the observer saw last is older than the last takeover.
+    pub fn is_stale(&self, observer: &str) -> bool {
+        match self.stale_before {
+            Some(since) if self.enabled => self.seen.get(observer).is_none_or(|&at| at < since),
+            _ => false,
+        }
+    }
+
+    /// Control came back, with this hand-back, at this epoch.
+    pub fn handed_back(&mut self, hand_back: HandBack, epoch: Epoch) {
+        self.stale_before = Some(epoch);
+        self.last = Some(hand_back);
+        self.told.clear();
+    }
+
+    /// The last hand-back, whoever has heard of it.
+    pub fn last(&self) -> Option<&HandBack> {
+        self.last.as_ref()
+    }
+
+    /// The hand-back that this observer has not been told of yet; it counts as
+    /// told from now on.
+    pub fn tell(&mut self, observer: &str) -> Option<HandBack> {
+        let (last, epoch) = (self.last.as_ref()?, self.stale_before?);
+        if self.told.get(observer).is_some_and(|&told| told >= epoch) {
+            return None;
+        }
+        if self.told.len() >= MAX_OBSERVERS {
+            self.told.clear();
+        }
+        self.told.insert(observer.to_owned(), epoch);
+        Some(last.clone())
+    }
+}

@@ -1,0 +1,65 @@
+//! A look at a display's X side, as far as it answers in time.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use handover_protocol::{ForeignClient, Window};
+
+use super::links::Links;
+use super::takeover::Survey;
+
+/// How long a look may take. Nothing waits for more: a display that is slow to
+/// tell of its windows must not hold control up.
+const LOOK_WITHIN: Duration = Duration::from_millis(300);
+
+/// The programs and windows on the display, as far as they can be read.
+pub async fn survey(links: Arc<Links>) -> Survey {
+    let Some(x11) = &links.x11 else {
+        return Survey::default();
+    };
+    let (clients, windows) = tokio::join!(in_time(x11.clients()), in_time(x11.windows()));
+    Survey {
+        foreign_clients: clients
+            .unwrap_or_default()
+            .into_iter()
+            .map(|client| ForeignClient {
+                pid: client.pid,
+                command: client.pid.and_then(command_of),
+            })
+            .collect(),
+        windows: windows.unwrap_or_default(),
+    }
+}
+
+/// The program of a process, as it calls itself.
+fn command_of(pid: u32) -> Option<String> {
+    let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
+    Some(name.trim_end().to_owned())
+}
+
+/// Empties the clipboard on the X side: selections that are no RFB clipboard,
+/// and the cut buffers.
+pub async fn clear_clipboard(links: &Links) {
+    if let Some(x11) = &links.x11 {
+        in_time(x11.clear_clipboard()).await;
+    }
+}
+
+/// The windows on the display, if they can be read.
+pub async fn windows(links: &Links) -> Option<Vec<Window>> {
+    in_time(links.x11.as_ref()?.windows()).await
+}
+
+async fn in_time<T, E: std::fmt::Display>(
+    looking: impl Future<Output = Result<T, E>>,
+) -> Option<T> {
+    match tokio::time::timeout(LOOK_WITHIN, looking).await {
+        Ok(Ok(seen)) => Some(seen),
+        Ok(Err(error)) => {
+            tracing::warn!(%error, "failed to look at the display");
+            None
+        }
+        Err(_) => None,
+    }
+}

@@ -1,0 +1,425 @@
+//! The host from start to end.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use handover_protocol::{
+    DesktopNewParams, ErrorCode, Manifest, PROTOCOL_VERSION, Refusal, SessionId, Size,
+};
+use handover_store::{Limits, Mode, Options, Store, StoreError};
+use serde::Serialize;
+use tokio::sync::watch;
+
+use crate::attach::{Desktop, Outlets, Parts, Server};
+use crate::callers::{self, Caller, CallerKind, Callers, ConnectionId, Evidence};
+use crate::desktops::{DesktopSet, Shared};
+use crate::heads;
+use crate::manifest::{self, ManifestWriter};
+use crate::requests::Requests;
+use crate::served::{News, Served, follow_desktops};
+use crate::session::{self, Session, SessionError, SessionState};
+use crate::sweep;
+use crate::system::dirs::{DirError, Roots};
+use crate::system::lock::{FileLock, LockError};
+use crate::system::process::{self, ProcessIdentity};
+use crate::system::signals::StopSignals;
+use crate::system::{clock, prctl, socket};
+
+/// How long hosts that start at the same time wait for each other.
+const START_WITHIN: Duration = Duration::from_secs(10);
+
+/// How long a host that starts waits before it looks again.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
+
+/// How long answers that are under way may take when the host ends.
+const CLOSE_GRACE: Duration = Duration::from_secs(1);
+
+/// What a host is to be.
+#[derive(Debug, Clone)]
+pub struct HostOptions {
+    /// A stopped or crashed session to bring back; a new one if not given.
+    pub session: Option<SessionId>,
+    /// The project, absolute.
+    pub project_dir: PathBuf,
+    /// The session's name for people; the project directory's if not given.
+    pub name: Option<String>,
+    /// Goes ahead although the project has a live session.
+    pub another: bool,
+    /// Makes a desktop of this size at once.
+    pub desktop: Option<Size>,
+    /// How long a desktop goes on without a host.
+    pub orphan_timeout: Duration,
+    /// False to let agents aim by what they saw before a takeover.
+    pub observe_guard: bool,
+}
+
+/// What a host that is ready says of itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Ready {
+    /// The session.
+    pub session_id: SessionId,
+    /// Its name for people.
+    pub name: String,
+    /// The host's process.
+    pub pid: u32,
+    /// The attach socket.
+    pub socket_path: String,
+    /// Sockets and manifest.
+    pub runtime_dir: String,
+    /// Record, evidence and logs.
+    pub state_dir: String,
+    /// The desktops, oldest first.
+    pub desktops: Vec<ReadyDesktop>,
+}
+
+/// A desktop of a host that is ready.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ReadyDesktop {
+    /// Its name.
+    pub id: handover_protocol::DesktopId,
+    /// Its size in pixels.
+    pub size: Size,
+}
+
+/// Why a host did not start, or did not end in order.
+#[derive(Debug, thiserror::Error)]
+pub enum HostError {
+    /// The project has a live session.
+    #[error(
+        "session {id} ({name}) of this project is running already; use it, end it with `handover down`, or say `--new` for another"
+    )]
+    AlreadyRunning {
+        /// The session.
+        id: SessionId,
+        /// Its name.
+        name: String,
+    },
+    /// The session cannot be made or opened.
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    /// A directory is not to be trusted.
+    #[error(transparent)]
+    Directory(#[from] DirError),
+    /// The record cannot be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The attach socket cannot be made.
+    #[error(transparent)]
+    Bind(#[from] socket::BindError),
+    /// The host runs below a keeper: an agent would be its own supervisor.
+    #[error(
+        "a host cannot be started from within an agent or a desktop; start it from a terminal of your own"
+    )]
+    BelowKeeper,
+    /// The desktop that was asked for did not come up.
+    #[error(transparent)]
+    Desktop(Refusal),
+    /// Other hosts are starting and do not come to an end.
+    #[error("another host has been starting for {} s; try again", START_WITHIN.as_secs())]
+    Starting,
+    /// The kernel refused something.
+    #[error("the kernel refused {what}: {source}")]
+    System {
+        /// What.
+        what: &'static str,
+        /// What it said.
+        source: io::Error,
+    },
+}
+
+impl HostError {
+    /// The stable code of the refusal.
+    pub fn code(&self) -> ErrorCode {
+        match self {
+            Self::AlreadyRunning { .. } | Self::Session(SessionError::Held { .. }) => {
+                ErrorCode::AlreadyRunning
+            }
+            Self::Session(SessionError::Unknown(_)) => ErrorCode::SessionUnknown,
+            Self::Session(_) | Self::Directory(_) | Self::Store(_) => ErrorCode::StorageFailed,
+            Self::BelowKeeper => ErrorCode::CallerRefused,
+            Self::Desktop(refusal) => refusal.code,
+            Self::Starting => ErrorCode::Timeout,
+            Self::Bind(_) | Self::System { .. } => ErrorCode::Internal,
+        }
+    }
+}
+
+fn system(what: &'static str) -> impl Fn(io::Error) -> HostError {
+    move |source| HostError::System { what, source }
+}
+
+/// Runs a host until it is stopped. `ready` is called once, when clients can
+/// connect and the desktop that was asked for shows its first frame.
+///
+/// # Errors
+/// See [`HostError`].
+pub fn run(options: &HostOptions, ready: impl FnOnce(&Ready)) -> Result<(), HostError> {
+    // An agent that starts a host of its own could call itself a person there.
+    if callers::own_keeper().is_some() {
+        return Err(HostError::BelowKeeper);
+    }
+    prctl::become_subreaper().map_err(system("a subreaper"))?;
+    prctl::forbid_dumps().map_err(system("to forbid dumps"))?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(system("threads"))?;
+    runtime.block_on(serve(options, ready))
+}
+
+/// The session, with its lock held, and its manifest to come. Hosts of one user
+/// start one after the other, so that two in one project see each other.
+async fn open_session(
+    options: &HostOptions,
+    roots: &Roots,
+) -> Result<(Session, FileLock), HostError> {
+    let state_root = roots.state()?;
+    let starting = tokio::time::timeout(START_WITHIN, async {
+        loop {
+            match FileLock::try_acquire(&state_root.join("start.lock")) {
+                Ok(lock) => return Ok(lock),
+                Err(LockError::Held { .. }) => tokio::time::sleep(LOOK_AGAIN).await,
+                Err(error) => return Err(SessionError::Lock(error)),
+            }
+        }
+    })
+    .await
+    .map_err(|_| HostError::Starting)??;
+    if let Err(error) = sweep::sweep_dead(roots) {
+        tracing::warn!(%error, "failed to sweep");
+    }
+    if let Some(id) = &options.session {
+        return Ok((Session::reopen(roots, id)?, starting));
+    }
+    let project = options.project_dir.to_string_lossy();
+    let live = manifest::discover_in(roots).live.into_iter();
+    let live = live.map(|found| found.manifest);
+    let same = live
+        .filter(|manifest| manifest.project_dir == project)
+        .map(|manifest| (manifest.session_id, manifest.name))
+        .next();
+    if let Some((id, name)) = same
+        && !options.another
+    {
+        return Err(HostError::AlreadyRunning { id, name });
+    }
+    let session = Session::create(roots, &options.project_dir, options.name.as_deref())?;
+    Ok((session, starting))
+}
+
+async fn serve(options: &HostOptions, ready: impl FnOnce(&Ready)) -> Result<(), HostError> {
+    let roots = Roots::from_env();
+    let (session, starting) = open_session(options, &roots).await?;
+    log_to(&session.paths().logs());
+    prune(&roots);
+    let mode = if options.session.is_some() {
+        Mode::Existing
+    } else {
+        Mode::Create
+    };
+    let store = Store::open(&session.paths().state_dir, Options::new(mode))?;
+    let outlets = Outlets::new();
+    let requests = Arc::new(Requests::open(store.clone()).await?);
+    let (changes, changed) = watch::channel(0);
+    let news = Arc::new(News {
+        requests: requests.clone(),
+        changes,
+    });
+    let callers = Arc::new(Callers::new());
+    let admit = {
+        let callers = callers.clone();
+        move |sender, accepted| {
+            let caller = callers.identify(sender, ConnectionId(0), accepted)?;
+            match caller.kind {
+                CallerKind::Human { .. } => Ok(()),
+                CallerKind::Agent { .. } | CallerKind::App { .. } => Err(Refusal::new(
+                    ErrorCode::CallerRefused,
+                    "only a person's viewer may connect here; take a screenshot instead",
+                )),
+            }
+        }
+    };
+    let desktops = Arc::new(DesktopSet::new(Shared {
+        session: session.info().id.to_string(),
+        paths: session.paths().clone(),
+        project_dir: PathBuf::from(&session.info().project_dir),
+        store: store.clone(),
+        outlets: outlets.clone(),
+        hooks: news,
+        admit: Arc::new(admit),
+        orphan_timeout: options.orphan_timeout,
+        observe_guard: options.observe_guard,
+    }));
+    desktops.adopt_all().await?;
+
+    let listener = socket::bind_private(&session.paths().attach_socket())?;
+    let manifest = ManifestWriter::start(session.paths().manifest(), manifest_of(&session)?)
+        .map_err(system("the manifest"))?;
+    // From here on the others can see this host.
+    drop(starting);
+    let following = tokio::spawn(follow_desktops(
+        Arc::downgrade(&desktops),
+        manifest.clone(),
+        changed,
+    ));
+    let telling = tokio::spawn(heads::follow(store.clone(), session.info().id.clone()));
+    let (stop, mut stopped) = watch::channel(None);
+    let served = Arc::new(Served {
+        id: session.info().id.clone(),
+        callers,
+        desktops: desktops.clone(),
+        store: store.clone(),
+        stop,
+    });
+    let server = Server::start(
+        listener,
+        Parts {
+            session: served,
+            store: store.clone(),
+            requests,
+            outlets,
+        },
+    )
+    .map_err(system("the attach socket"))?;
+    let mut signals = StopSignals::new().map_err(system("signals"))?;
+
+    let begun = first_desktop(options, &desktops).await;
+    if begun.is_ok() {
+        ready(&ready_of(&session, &desktops));
+        tracing::info!(session = %session.info().id, "ready");
+        tokio::select! {
+            signal = signals.recv() => tracing::info!(?signal, "stopping"),
+            _ = stopped.wait_for(Option::is_some) => tracing::info!("stopping"),
+        }
+    }
+    let by = stopped.borrow().clone().unwrap_or_else(host_itself);
+    end_desktops(&desktops, &by).await;
+    server.close(CLOSE_GRACE).await;
+    following.abort();
+    telling.abort();
+    heads::tell(&store, &session.info().id);
+    manifest.close().await;
+    store.close().await?;
+    session.end()?;
+    begun.map_err(HostError::Desktop)
+}
+
+async fn first_desktop(options: &HostOptions, desktops: &DesktopSet) -> Result<(), Refusal> {
+    let Some(size) = options.desktop else {
+        return Ok(());
+    };
+    // A session that is brought back with a surviving desktop has one.
+    if !desktops.all().is_empty() {
+        return Ok(());
+    }
+    let params = DesktopNewParams {
+        size: Some(size),
+        ..DesktopNewParams::default()
+    };
+    desktops.new_desktop(&host_itself(), params).await.map(drop)
+}
+
+/// Ends control first, everywhere, then the desktops.
+async fn end_desktops(desktops: &DesktopSet, by: &Caller) {
+    for desktop in desktops.all() {
+        desktop.revoke_for_end(by).await;
+    }
+    for desktop in desktops.all() {
+        desktops.end(&desktop).await;
+    }
+}
+
+/// The host, where it acts by itself.
+fn host_itself() -> Caller {
+    let pid = std::process::id();
+    Caller {
+        kind: CallerKind::Human {
+            evidence: Evidence::Lineage,
+        },
+        uid: rustix::process::getuid().as_raw(),
+        pid,
+        start_ticks: ProcessIdentity::of(pid).map_or(0, |own| own.start_ticks),
+        via: "host".to_owned(),
+        connection: ConnectionId(0),
+        marked: None,
+    }
+}
+
+fn manifest_of(session: &Session) -> Result<Manifest, HostError> {
+    let own = ProcessIdentity::own().map_err(system("to read /proc"))?;
+    Ok(Manifest {
+        protocol: PROTOCOL_VERSION,
+        session_id: session.info().id.clone(),
+        name: session.info().name.clone(),
+        project_dir: session.info().project_dir.clone(),
+        pid: own.pid,
+        start_ticks: own.start_ticks,
+        boot_id: process::boot_id()
+            .map_err(system("the boot id"))?
+            .to_owned(),
+        socket_path: session.paths().attach_socket().display().to_string(),
+        herdr_pane_id: std::env::var("HERDR_PANE_ID").ok(),
+        updated_at: clock::wall(),
+        agents: Vec::new(),
+        desktops: Vec::new(),
+    })
+}
+
+fn ready_of(session: &Session, desktops: &DesktopSet) -> Ready {
+    let paths = session.paths();
+    Ready {
+        session_id: session.info().id.clone(),
+        name: session.info().name.clone(),
+        pid: std::process::id(),
+        socket_path: paths.attach_socket().display().to_string(),
+        runtime_dir: paths.runtime_dir.display().to_string(),
+        state_dir: paths.state_dir.display().to_string(),
+        desktops: desktops
+            .all()
+            .iter()
+            .map(|desktop| ReadyDesktop {
+                id: desktop.id().clone(),
+                size: desktop.size(),
+            })
+            .collect(),
+    }
+}
+
+/// Removes the records of old sessions beyond the bound; what fails is tried
+/// again by the next host.
+fn prune(roots: &Roots) {
+    let Ok(root) = roots.state() else {
+        return;
+    };
+    let living = session::list(roots).unwrap_or_default();
+    let is_live = |dir: &Path| {
+        living
+            .iter()
+            .any(|session| session.state_dir == dir && session.state == SessionState::Live)
+    };
+    if let Err(error) = handover_store::prune(&root, Limits::default(), is_live) {
+        tracing::warn!(%error, "failed to prune");
+    }
+}
+
+/// The log of this host. A host that cannot write it works all the same.
+fn log_to(logs: &Path) {
+    let path = logs.join("host.log");
+    let file = std::fs::OpenOptions::new()
+        .append(true)
+        .create(true)
+        .open(&path);
+    if let Ok(file) = file {
+        let subscriber = tracing_subscriber::fmt()
+            .with_writer(std::sync::Mutex::new(file))
+            .with_ansi(false)
+            .with_max_level(tracing::Level::INFO)
+            .finish();
+        // A test that runs a host within itself has set its own.
+        let _ = tracing::subscriber::set_global_default(subscriber);
+    }
+}
