@@ -50,7 +50,7 @@ pub fn run(args: Args, context: &Context) -> Result<(), Failure> {
         }
         let params = AbortParams { id };
         // It answers when the process tree is empty.
-        let result: AbortResult = session.wait_for(Method::Abort, &params).await?;
+        let result: AbortResult = session.call_patiently(Method::Abort, &params).await?;
         context.print(&result, render)
     })
 }

@@ -24,7 +24,7 @@ pub async fn on_its_host<R>(
     };
     let mut latest = None;
     for socket in sockets {
-        let answer = match Session::at(&socket, context.timeout).await {
+        let answer = match Session::at(&socket, context).await {
             Ok(session) => call(&session).await.map(|result| (session, result)),
             Err(failure) => Err(failure),
         };

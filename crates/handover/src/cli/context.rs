@@ -57,7 +57,12 @@ pub struct Context {
     pub socket: Option<PathBuf>,
     /// How long an answer may take.
     pub timeout: Duration,
+    /// How long may take what has a time limit of its own, or starts and ends processes.
+    pub patience: Duration,
 }
+
+/// [`Context::patience`] if not said otherwise: this only has to end what would never end.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 impl Context {
     /// From the command line, and `HANDOVER_SESSION` where that says nothing.
@@ -72,6 +77,7 @@ impl Context {
             explicit_session,
             socket: args.socket,
             timeout: args.timeout.unwrap_or(ANSWER_TIMEOUT),
+            patience: args.timeout.unwrap_or(PATIENCE),
         }
     }
 

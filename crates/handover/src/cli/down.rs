@@ -42,9 +42,10 @@ pub fn run(args: Args, context: &Context) -> Result<(), Failure> {
             let result = match &context.socket {
                 // Without a manifest the end of the connection has to do as the end of the host.
                 Some(socket) => {
-                    let mut session = Session::at(socket, context.timeout).await?;
-                    let result: StopResult = session.wait_for(Method::Stop, &params).await?;
-                    while session.notifications.recv().await.is_some() {}
+                    let mut session = Session::at(socket, context).await?;
+                    let result: StopResult = session.call_patiently(Method::Stop, &params).await?;
+                    let closed = async { while session.notifications.recv().await.is_some() {} };
+                    let _ = tokio::time::timeout(ENDING, closed).await;
                     result
                 }
                 None => stop(&discover::manifest(context)?, &params, context).await?,
@@ -80,8 +81,8 @@ async fn stop(
     params: &StopParams,
     context: &Context,
 ) -> Result<StopResult, Failure> {
-    let session = Session::at(manifest.socket_path.as_ref(), context.timeout).await?;
-    let result: StopResult = session.wait_for(Method::Stop, params).await?;
+    let session = Session::at(manifest.socket_path.as_ref(), context).await?;
+    let result: StopResult = session.call_patiently(Method::Stop, params).await?;
     let host = ProcessIdentity {
         pid: manifest.pid,
         start_ticks: manifest.start_ticks,

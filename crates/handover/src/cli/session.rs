@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use handover_protocol::client::{CONNECT_TIMEOUT, Client, ClientError, Notifications};
-use handover_protocol::{HelloResult, Method};
+use handover_protocol::{HelloParams, HelloResult, Method, PROTOCOL_VERSION};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -25,28 +25,39 @@ pub struct Session {
     /// Who the host is, and who it takes us for.
     pub hello: HelloResult,
     timeout: Duration,
+    patience: Duration,
 }
 
 impl Session {
     /// Connects to the session that the options, the environment and the directory choose.
     pub async fn open(context: &Context) -> Result<Self, Failure> {
-        Self::at(&discover::socket(context)?, context.timeout).await
+        Self::at(&discover::socket(context)?, context).await
     }
 
-    /// Connects to the host behind `socket`; answers may take as long as `timeout`.
-    pub async fn at(socket: &Path, timeout: Duration) -> Result<Self, Failure> {
-        Ok(Self::connect(socket, timeout).await?)
+    /// Connects to the host behind `socket`.
+    pub async fn at(socket: &Path, context: &Context) -> Result<Self, Failure> {
+        Ok(Self::connect(socket, context.timeout, context.patience).await?)
     }
 
     /// The same, for those who tell a lost connection from a refusal.
-    pub async fn connect(socket: &Path, timeout: Duration) -> Result<Self, ClientError> {
+    pub async fn connect(
+        socket: &Path,
+        timeout: Duration,
+        patience: Duration,
+    ) -> Result<Self, ClientError> {
         let (client, notifications) = Client::connect(socket, CONNECT_TIMEOUT).await?;
-        let hello = client.hello(CLIENT, None).await?;
+        let params = HelloParams {
+            client: CLIENT.to_owned(),
+            protocol: PROTOCOL_VERSION,
+            act_as: None,
+        };
+        let hello = client.call(Method::Hello, &params, Some(timeout)).await?;
         Ok(Self {
             client,
             notifications,
             hello,
             timeout,
+            patience,
         })
     }
 
@@ -59,7 +70,19 @@ impl Session {
         Ok(self.client.call(method, params, Some(self.timeout)).await?)
     }
 
-    /// Calls `method`, which has a time limit of its own or none.
+    /// Calls `method`, which has a time limit of its own, or starts or ends processes.
+    pub async fn call_patiently<P: Serialize, R: DeserializeOwned>(
+        &self,
+        method: Method,
+        params: &P,
+    ) -> Result<R, Failure> {
+        Ok(self
+            .client
+            .call(method, params, Some(self.patience))
+            .await?)
+    }
+
+    /// Calls `method` and waits as long as it takes.
     pub async fn wait_for<P: Serialize, R: DeserializeOwned>(
         &self,
         method: Method,

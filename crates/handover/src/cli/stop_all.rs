@@ -13,7 +13,7 @@ pub fn run(context: &Context) -> Result<(), Failure> {
         let session = Session::open(context).await?;
         // Ending process trees takes its time, and this must not be given up half-way.
         let result: StopAllInputResult = session
-            .wait_for(Method::StopAllInput, &StopAllInputParams {})
+            .call_patiently(Method::StopAllInput, &StopAllInputParams {})
             .await?;
         context.print(&result, render)
     })

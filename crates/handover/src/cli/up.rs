@@ -61,7 +61,7 @@ pub fn run(args: Args, context: &Context) -> Result<(), Failure> {
     block_on(async {
         let mut ready = start(&args, stopped.as_ref()).await?;
         drop(lock);
-        let session = Session::at(&ready.socket_path, context.timeout).await?;
+        let session = Session::at(&ready.socket_path, context).await?;
         if args.desktop {
             let made = make_desktop(&args, &session).await;
             if let (Err(_), None) = (&made, &stopped) {
@@ -193,7 +193,7 @@ async fn make_desktop(args: &Args, session: &Session) -> Result<(), Failure> {
             size: args.size,
             ..Default::default()
         };
-        let _: DesktopNewResult = session.wait_for(Method::DesktopNew, &params).await?;
+        let _: DesktopNewResult = session.call_patiently(Method::DesktopNew, &params).await?;
     }
     Ok(())
 }

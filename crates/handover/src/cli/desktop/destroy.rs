@@ -26,8 +26,9 @@ pub fn run(args: Args, context: &Context) -> Result<(), Failure> {
     let params = DesktopDestroyParams { desktop };
     block_on(async {
         let session = Session::open(context).await?;
-        let result: DesktopDestroyResult =
-            session.wait_for(Method::DesktopDestroy, &params).await?;
+        let result: DesktopDestroyResult = session
+            .call_patiently(Method::DesktopDestroy, &params)
+            .await?;
         context.print(&result, |result| {
             format!("desktop {} has ended\n", result.id)
         })

@@ -11,6 +11,8 @@ mod scroll;
 mod r#type;
 mod windows;
 
+use std::time::Duration;
+
 use clap::Subcommand;
 use handover_protocol::{ActionResult, DesktopId, Method};
 use serde::Serialize;
@@ -75,12 +77,22 @@ pub fn run(command: Command, context: &Context) -> Result<(), Failure> {
     }
 }
 
-/// Calls an action and prints what came of it. An action takes as long as it takes: it is ended
-/// by the host, not by impatience, which could not tell how far it got.
+/// Calls an action and prints what came of it.
 fn act(method: Method, params: &impl Serialize, context: &Context) -> Result<(), Failure> {
+    act_within(context.timeout, method, params, context)
+}
+
+/// The same for an action that takes longer than others. An action that is given up here may
+/// still happen: the message says that no answer came, not that nothing was done.
+fn act_within(
+    limit: Duration,
+    method: Method,
+    params: &impl Serialize,
+    context: &Context,
+) -> Result<(), Failure> {
     block_on(async {
         let session = Session::open(context).await?;
-        let result: ActionResult = session.wait_for(method, params).await?;
+        let result: ActionResult = session.client.call(method, params, Some(limit)).await?;
         context.print(&result, render)
     })
 }

@@ -33,7 +33,7 @@ pub fn run(args: Args, context: &Context) -> Result<(), Failure> {
     };
     block_on(async {
         let session = Session::open(context).await?;
-        let result: DesktopNewResult = session.wait_for(Method::DesktopNew, &params).await?;
+        let result: DesktopNewResult = session.call_patiently(Method::DesktopNew, &params).await?;
         context.print(&result, |result| {
             format!("desktop {} of {}\n", result.id, result.size)
         })

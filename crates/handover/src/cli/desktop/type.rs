@@ -1,13 +1,14 @@
 //! `handover desktop type`.
 
 use std::io::Read;
+use std::time::Duration;
 
 use clap::ValueEnum;
 use handover_protocol::{DesktopTypeParams, Hidden, Method, TypeMethod};
 
 use super::super::context::Context;
 use super::super::failure::Failure;
-use super::{Which, act};
+use super::{Which, act_within};
 
 /// Arguments of `handover desktop type`.
 #[derive(Debug, clap::Args)]
@@ -32,6 +33,9 @@ enum How {
     Paste,
 }
 
+/// Far longer than a key takes.
+const A_KEY: Duration = Duration::from_millis(50);
+
 /// Runs `handover desktop type`.
 pub fn run(args: Args, context: &Context) -> Result<(), Failure> {
     let text = match args.text {
@@ -47,10 +51,12 @@ pub fn run(args: Args, context: &Context) -> Result<(), Failure> {
         How::Keys => TypeMethod::Keys,
         How::Paste => TypeMethod::Paste,
     });
+    let text = Hidden::new(text);
+    let limit = context.timeout + A_KEY * u32::try_from(text.chars()).unwrap_or(u32::MAX);
     let params = DesktopTypeParams {
         desktop: args.which.desktop,
-        text: Hidden::new(text),
+        text,
         method,
     };
-    act(Method::DesktopType, &params, context)
+    act_within(limit, Method::DesktopType, &params, context)
 }

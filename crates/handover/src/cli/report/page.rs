@@ -259,7 +259,7 @@ mod tests {
         };
         let html = page.render(&mut Pictures::of(dir.path()));
         let body = html.split_once("<body>").unwrap().1;
-        insta::assert_snapshot!(body, @r#"
+        insta::assert_snapshot!(body, @r##"
         <h1>Session k3j2h1x9</h1>
         <dl>
         <dt>Events</dt><dd>2, of which 0 were refused</dd>
@@ -281,6 +281,6 @@ mod tests {
         </table>
         </body>
         </html>
-        "#);
+        "##);
     }
 }

@@ -73,7 +73,7 @@ pub async fn run(
         ..Default::default()
     };
     let lease: ControlAcquireResult = tokio::select! {
-        lease = session.wait_for(Method::ControlAcquire, &params) => lease?,
+        lease = session.call_patiently(Method::ControlAcquire, &params) => lease?,
         // The connection closes with us, and the host forgets what was asked for.
         _ = signals.next() => return Err(Failure::interrupted()),
     };
@@ -253,7 +253,10 @@ impl Takeover {
         };
         self.asked = false;
         // After giving, the end of the lease is told like any other.
-        let _: serde_json::Value = self.session.wait_for(answer, &self.lease_params()).await?;
+        let _: serde_json::Value = self
+            .session
+            .call_patiently(answer, &self.lease_params())
+            .await?;
         Ok(false)
     }
 
@@ -367,3 +370,6 @@ fn host_gone() -> Failure {
         "the host is gone, and your control with it",
     )
 }
+
+#[cfg(test)]
+mod tests;

@@ -88,7 +88,7 @@ async fn renew(
     let session = match session {
         Some(session) => session,
         None => {
-            let connected = Session::connect(&pulse.socket, pulse.ttl).await?;
+            let connected = Session::connect(&pulse.socket, pulse.ttl, pulse.ttl).await?;
             session.insert(connected)
         }
     };

@@ -57,7 +57,7 @@ pub struct Args {
 pub fn run(args: Args, context: &Context) -> Result<(), Failure> {
     block_on(async {
         let socket = discover::socket(context)?;
-        let session = Session::at(&socket, context.timeout).await?;
+        let session = Session::at(&socket, context).await?;
         // Which one it is if none was named.
         let params = ControlStatusParams {
             desktop: args.desktop.clone(),
