@@ -125,6 +125,7 @@ pub(super) struct Drag {
 #[serde(deny_unknown_fields)]
 pub(super) struct Type {
     /// The text, typed into the focused window exactly as given; any script, line breaks included.
+    #[schemars(with = "String")]
     pub(super) text: Hidden,
     /// Id of the desktop, like `d1`. May be left out when the session has only one.
     #[serde(skip_serializing_if = "Option::is_none")]

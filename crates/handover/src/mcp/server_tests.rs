@@ -179,6 +179,7 @@ async fn every_tool_is_listed_with_a_schema_and_hints() {
     let mut lines = Vec::new();
     for tool in &tools {
         assert_eq!(tool["inputSchema"]["type"], "object", "{tool}");
+        assert!(tool["inputSchema"]["$defs"].is_null(), "{tool}");
         assert!(
             tool["description"]
                 .as_str()
@@ -190,6 +191,7 @@ async fn every_tool_is_listed_with_a_schema_and_hints() {
             .expect("properties");
         for (name, property) in properties {
             assert!(property["description"].is_string(), "{name} of {tool}");
+            assert!(property["type"].is_string(), "{name} of {tool}");
         }
         let fields: Vec<&str> = properties.keys().map(String::as_str).collect();
         let hints = &tool["annotations"];

@@ -5,6 +5,7 @@ use std::sync::{Arc, LazyLock};
 use handover_protocol::Method;
 use rmcp::handler::server::tool::schema_for_type;
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
+use serde_json::Value;
 
 use super::arguments;
 
@@ -201,13 +202,36 @@ fn entry(
             .idempotent(false)
             .open_world(true),
     };
-    // What the comment on the arguments' type says is for readers of the code.
-    let mut schema = Arc::unwrap_or_clone(schema);
-    for name in ["title", "description"] {
-        schema.remove(name);
-    }
+    let schema = plain(Arc::unwrap_or_clone(schema));
     let tool = Tool::new(name, description, schema)
         .with_title(title)
         .with_annotations(hints);
     Entry { act, tool }
+}
+
+/// A schema as agents' programs understand it best: what may be left out is not also `null`, and
+/// widths of integers, which mean nothing in JSON, are gone. What the comment on a type says is for
+/// readers of the code.
+fn plain(mut schema: JsonObject) -> JsonObject {
+    for name in ["title", "description"] {
+        schema.remove(name);
+    }
+    let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
+    for property in properties.into_iter().flat_map(|all| all.values_mut()) {
+        let Some(property) = property.as_object_mut() else {
+            continue;
+        };
+        property.remove("format");
+        if let Some(Value::Array(types)) = property.get_mut("type") {
+            types.retain(|name| name != "null");
+            if let [one] = types.as_slice() {
+                let one = one.clone();
+                property.insert("type".to_owned(), one);
+            }
+        }
+        if let Some(items) = property.get_mut("items").and_then(Value::as_object_mut) {
+            items.remove("format");
+        }
+    }
+    schema
 }
