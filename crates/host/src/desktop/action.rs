@@ -4,16 +4,14 @@ use handover_protocol::{
     DesktopClickParams, DesktopDragParams, DesktopKeyParams, DesktopMoveParams,
     DesktopScrollParams, DesktopTypeParams, ErrorCode, Refusal, TypeMethod,
 };
-use handover_rfb::keys::{Keysym, keysym_for_char, parse_chord};
+use handover_rfb::keys::parse_chord;
+use handover_rfb::typing::{self, Method, TypingError, TypingPlan};
 use serde_json::{Map, Value, json};
 
 use super::script::{self, Point, Step};
 
 /// The longest text that is typed at once, in characters.
 pub const MAX_TEXT_CHARS: usize = 100_000;
-
-/// Texts of more characters are pasted unless keys are asked for.
-const MAX_KEYED_CHARS: usize = 100;
 
 /// The most wheel steps in one call, either way.
 const MAX_SCROLL: i32 = 200;
@@ -188,18 +186,14 @@ pub fn key(params: &DesktopKeyParams) -> Result<Action, Refusal> {
     Ok(action)
 }
 
-/// `desktop.type`; `typable` says whether the display's keyboard produces a
-/// character.
+/// `desktop.type`; `lacks` is the first character that the display's keyboard
+/// has no key for.
 ///
 /// # Errors
 /// `text_untypable`, which names the character by its place and code point, or
 /// `bad_params` for a text that is empty or too long.
-pub fn type_text(
-    params: &DesktopTypeParams,
-    typable: impl Fn(char) -> bool,
-) -> Result<Action, Refusal> {
-    let text = params.text.expose();
-    let chars = params.text.chars();
+pub fn type_text(params: &DesktopTypeParams, lacks: Option<Lacking>) -> Result<Action, Refusal> {
+    let (text, chars) = (params.text.expose(), params.text.chars());
     if chars == 0 {
         return Err(Refusal::new(
             ErrorCode::BadParams,
@@ -212,44 +206,39 @@ pub fn type_text(
             format!("`text` is over {MAX_TEXT_CHARS} characters; type it in parts"),
         ));
     }
-    if let Some((index, c)) = text
-        .chars()
-        .enumerate()
-        .find(|&(_, c)| c.is_control() && !matches!(c, '\n' | '\t' | '\r'))
-    {
-        return Err(untypable(
-            index,
-            c,
-            "it is a control character; use `desktop.key`",
-        ));
-    }
-    // A line break is one key, however it is written.
-    let text = text.replace("\r\n", "\n").replace('\r', "\n");
-    let keyed_char = |c: char| matches!(c, '\n' | '\t') || (c.is_ascii() && typable(c));
-    let by_keys = match params.method.unwrap_or_default() {
-        TypeMethod::Keys => {
-            if let Some((index, c)) = text.chars().enumerate().find(|&(_, c)| !keyed_char(c)) {
-                return Err(untypable(
-                    index,
-                    c,
-                    "the desktop's keyboard has no key for it; leave `method` out to paste it",
-                ));
-            }
-            true
+    let method = match (params.method.unwrap_or_default(), lacks) {
+        (TypeMethod::Auto, None) => Method::Auto,
+        (TypeMethod::Auto | TypeMethod::Paste, _) => Method::Paste,
+        (TypeMethod::Keys, None) => Method::Keys,
+        (TypeMethod::Keys, Some(Lacking { index, character })) => {
+            let why = "the desktop's keyboard has no key for it; leave `method` out to paste it";
+            return Err(untypable(index, character, why));
         }
-        TypeMethod::Paste => false,
-        TypeMethod::Auto => chars <= MAX_KEYED_CHARS && text.chars().all(keyed_char),
     };
-    let steps = if by_keys {
-        let strokes: Vec<Keysym> = text.chars().filter_map(keysym_for_char).collect();
-        script::keys(&strokes)
-    } else {
-        script::paste(text)
+    let plan = typing::plan(text, method).map_err(|error| match error {
+        TypingError::Untypable { index, character } => {
+            let why = "no key and no paste gives it; send control keys with `desktop.key`";
+            untypable(index, character, why)
+        }
+        TypingError::TooLong { .. } => Refusal::new(ErrorCode::BadParams, error.to_string()),
+    })?;
+    let steps = match plan {
+        TypingPlan::Keys(strokes) => script::keys(&strokes),
+        TypingPlan::Paste(text) => script::paste(text),
     };
     let mut action = keyed("desktop_type", steps);
     action.chars = Some(chars);
     action.fields.insert("chars".into(), chars.into());
     Ok(action)
+}
+
+/// A character that a keyboard has no key for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lacking {
+    /// Its place in the text, from 0.
+    pub index: usize,
+    /// The character.
+    pub character: char,
 }
 
 fn untypable(index: usize, character: char, why: &str) -> Refusal {
@@ -297,20 +286,26 @@ mod tests {
 
     #[test]
     fn long_and_foreign_texts_are_pasted_short_ones_typed() {
-        let pasted = |action: &Action| matches!(action.steps[0], Step::Paste(_));
-        let typed = type_text(&text("abc\n", None), |_| true).unwrap();
-        assert!(!pasted(&typed));
-        assert!(pasted(&type_text(&text("é", None), |_| true).unwrap()));
-        assert!(pasted(&type_text(&text("q", None), |_| false).unwrap()));
+        let pasted = |text: &str, method, lacks| {
+            let action = type_text(&self::text(text, method), lacks).unwrap();
+            matches!(action.steps[0], Step::Paste(_))
+        };
+        let lacks = Some(Lacking {
+            index: 0,
+            character: 'q',
+        });
+        assert!(!pasted("abc\n", None, None));
+        assert!(pasted("é", None, None));
+        assert!(pasted("q", None, lacks));
         let long = "x".repeat(101);
-        assert!(pasted(&type_text(&text(&long, None), |_| true).unwrap()));
-        let keys = type_text(&text(&long, Some(TypeMethod::Keys)), |_| true).unwrap();
-        assert!(!pasted(&keys));
+        assert!(pasted(&long, None, None));
+        assert!(!pasted(&long, Some(TypeMethod::Keys), None));
+        assert!(type_text(&text("q", Some(TypeMethod::Keys)), lacks).is_err());
     }
 
     #[test]
     fn what_cannot_be_typed_is_named_without_the_text() {
-        let refusal = type_text(&text("pass\u{7}word", None), |_| true).unwrap_err();
+        let refusal = type_text(&text("pass\u{7}word", None), None).unwrap_err();
         assert_eq!(refusal.code, ErrorCode::TextUntypable);
         assert!(
             refusal.message.contains("character 5 (U+0007)"),

@@ -17,16 +17,18 @@ use handover_protocol::{
     DesktopWindowsParams, DesktopWindowsResult, ErrorCode, LeaseParams, Refusal, ReturnReason,
     Size, TypeMethod, ViewOpenParams, ViewOpenResult, ViewerName,
 };
+use handover_rfb::typing::KEYS_LIMIT;
 use serde_json::Map;
 use tokio::sync::{mpsc, watch};
 
 use super::acting::{HOST, Queued};
-use super::action::{self, Action, Bounds};
+use super::action::{self, Action, Bounds, Lacking};
 use super::by::By;
 use super::command::{Answer, Ask, Command, LeaseProof, Look};
 use super::links::Links;
 use super::programs::Programs;
 use super::requests::reply;
+use super::survey;
 use super::terms;
 use super::view::ControlView;
 use crate::attach;
@@ -311,12 +313,21 @@ impl DesktopHandle {
         self.ask(Command::MayAct).await
     }
 
-    async fn typable(&self, text: &str) -> bool {
-        match &self.0.links.x11 {
-            // Pasting works whatever the keyboard has, so it is what doubt leads to.
-            Some(x11) => matches!(x11.untypable(text).await, Ok(None)),
-            None => true,
+    /// The first character that the display's keyboard has no key for. Texts
+    /// that are pasted anyway are not looked at.
+    async fn lacks(&self, params: &DesktopTypeParams) -> Option<Lacking> {
+        let x11 = self.0.links.x11.as_ref()?;
+        let pasted = params.method == Some(TypeMethod::Paste) || params.text.chars() > KEYS_LIMIT;
+        if pasted && params.method != Some(TypeMethod::Keys) {
+            return None;
         }
+        // A display that does not answer will not take keys either, and says so
+        // then.
+        let lacking = survey::in_time(x11.untypable(params.text.expose())).await??;
+        Some(Lacking {
+            index: lacking.index,
+            character: lacking.character,
+        })
     }
 
     async fn looked(
@@ -602,15 +613,18 @@ impl attach::Desktop for DesktopHandle {
             (Some(lease), Some(token)) => Some(terms::proof(lease, token)?),
             _ => None,
         };
-        let typable = self.typable(params.text.expose()).await;
-        let params = DesktopTypeParams {
+        let mut params = DesktopTypeParams {
             desktop: None,
             text: params.text,
-            // A secret is not left where any program can read it if the
+            // A secret is not left where any program can read it, if the
             // keyboard has it.
-            method: typable.then_some(TypeMethod::Keys),
+            method: Some(TypeMethod::Keys),
         };
-        let mut action = action::type_text(&params, |_| typable)?;
+        let lacks = self.lacks(&params).await;
+        if lacks.is_some() {
+            params.method = None;
+        }
+        let mut action = action::type_text(&params, lacks)?;
         action.chars = None;
         action.fields = Map::new();
         let by = By::from(caller);
@@ -724,8 +738,8 @@ impl attach::Desktop for DesktopHandle {
         caller: &Caller,
         params: DesktopTypeParams,
     ) -> Result<ActionResult, Refusal> {
-        let typable = self.typable(params.text.expose()).await;
-        let action = action::type_text(&params, |_| typable);
+        let lacks = self.lacks(&params).await;
+        let action = action::type_text(&params, lacks);
         let action = self.checked(caller, "desktop_type", action).await?;
         self.act(caller, action).await
     }

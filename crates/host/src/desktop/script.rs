@@ -9,6 +9,7 @@ use std::time::Duration;
 use handover_protocol::Button;
 use handover_rfb::input::InputMessage;
 use handover_rfb::keys::Keysym;
+use handover_rfb::typing::{KeyStroke, PASTE_CHORD};
 
 /// One step of an action.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,9 +34,9 @@ pub enum Step {
 /// A pointer position in framebuffer pixels.
 pub type Point = (u16, u16);
 
-/// Characters sent between two fences. Few, so that a stopped display never
+/// Keys sent between two fences. Few, so that a stopped display never
 /// has a backlog of keys that would be typed late.
-const CHARS_PER_FENCE: usize = 16;
+const KEYS_PER_FENCE: usize = 16;
 
 /// Moves between the two ends of a drag. Toolkits start a drag only after they
 /// have seen motion, and follow it better in several steps.
@@ -60,10 +61,7 @@ fn pointer(mask: u8, (x, y): Point) -> Step {
 }
 
 fn key(keysym: Keysym, down: bool) -> Step {
-    Step::Input(InputMessage::Key {
-        down,
-        keysym: keysym.0,
-    })
+    Step::Input(keysym.message(down))
 }
 
 /// Moves the pointer.
@@ -91,7 +89,7 @@ pub fn scroll(at: Point, dx: i32, dy: i32) -> Vec<Step> {
         for done in 1..=count.unsigned_abs() as usize {
             steps.push(pointer(mask, at));
             steps.push(pointer(0, at));
-            if done.is_multiple_of(CHARS_PER_FENCE) {
+            if done.is_multiple_of(KEYS_PER_FENCE) {
                 steps.push(Step::Fence);
             }
         }
@@ -134,15 +132,15 @@ pub fn chord(keys: &[Keysym]) -> Vec<Step> {
     press.chain(release).chain([Step::Fence]).collect()
 }
 
-/// Types characters as keys, one keysym a character.
-pub fn keys(strokes: &[Keysym]) -> Vec<Step> {
-    let mut steps = Vec::with_capacity(strokes.len() * 2 + 2);
-    for (index, &sym) in strokes.iter().enumerate() {
-        let typed = index + 1;
-        steps.push(key(sym, true));
+/// Types keys one after the other.
+pub fn keys(strokes: &[KeyStroke]) -> Vec<Step> {
+    let mut steps = Vec::with_capacity(strokes.len() * 4);
+    for (index, &KeyStroke { keysym, typed }) in strokes.iter().enumerate() {
+        let count = index + 1;
+        steps.push(key(keysym, true));
         steps.push(Step::Typed(typed));
-        steps.push(key(sym, false));
-        if typed.is_multiple_of(CHARS_PER_FENCE) || typed == strokes.len() {
+        steps.push(key(keysym, false));
+        if count.is_multiple_of(KEYS_PER_FENCE) || count == strokes.len() {
             steps.push(Step::Fence);
         }
     }
@@ -157,20 +155,16 @@ pub fn paste(text: String) -> Vec<Step> {
 /// The part of a paste after the text is offered: the chord that current
 /// toolkits and terminals take for it, and the wait for whoever takes it.
 pub fn paste_offered(chars: usize) -> Vec<Step> {
-    let (shift, insert) = (Keysym(0xffe1), Keysym(0xff63));
-    vec![
-        key(shift, true),
-        key(insert, true),
-        key(insert, false),
-        key(shift, false),
-        Step::Fence,
+    let mut steps = chord(&PASTE_CHORD);
+    steps.extend([
         Step::AwaitTaker,
         Step::Typed(chars),
         Step::Fence,
         // Some programs ask more than once for what they paste.
         Step::Wait(SETTLE_PASTE),
         Step::RestoreClipboard,
-    ]
+    ]);
+    steps
 }
 
 #[cfg(test)]
@@ -232,7 +226,12 @@ mod tests {
 
     #[test]
     fn long_texts_are_fenced_often_and_count_every_character() {
-        let strokes: Vec<_> = (0..40).map(Keysym).collect();
+        let strokes: Vec<_> = (1..=40)
+            .map(|typed| KeyStroke {
+                keysym: Keysym(0x61),
+                typed,
+            })
+            .collect();
         let steps = keys(&strokes);
         let marks: Vec<_> = steps
             .iter()

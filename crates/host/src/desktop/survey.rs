@@ -51,7 +51,8 @@ pub async fn windows(links: &Links) -> Option<Vec<Window>> {
     in_time(links.x11.as_ref()?.windows()).await
 }
 
-async fn in_time<T, E: std::fmt::Display>(
+/// What is seen, if it is seen in time.
+pub async fn in_time<T, E: std::fmt::Display>(
     looking: impl Future<Output = Result<T, E>>,
 ) -> Option<T> {
     match tokio::time::timeout(LOOK_WITHIN, looking).await {

@@ -6,7 +6,6 @@ mod display;
 mod files;
 mod flags;
 mod network;
-mod untrusted;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -26,7 +25,6 @@ pub use applications::{NoWindowManager, WindowManager, application_env, find_pro
 pub use connections::{ConnectionEvent, ConnectionLog};
 pub use files::{DesktopFiles, Passwords};
 pub use network::Network;
-pub use untrusted::untrusted_cookie;
 
 /// What a new Xvnc is asked to be.
 #[derive(Debug, Clone)]
