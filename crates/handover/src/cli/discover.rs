@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use handover_host::session::{SessionState, SessionSummary};
 use handover_host::system::dirs::Roots;
-use handover_protocol::{ErrorCode, Manifest};
+use handover_protocol::{ErrorCode, Manifest, SessionId};
 use serde_json::{Value, json};
 
 use super::context::Context;
@@ -66,6 +66,23 @@ pub fn stored_session(context: &Context) -> Result<SessionSummary, Failure> {
     }
 }
 
+/// The session to bring back that `wanted` names, which must not be running.
+pub fn stopped(wanted: &str) -> Result<SessionId, Failure> {
+    let found = stored()?
+        .into_iter()
+        .find(|session| session.info.id.as_str() == wanted || session.info.name == wanted);
+    match found {
+        Some(session) if session.state == SessionState::Live => {
+            let id = session.info.id;
+            let message =
+                format!("session {id} is running already; there is nothing to bring back");
+            Err(Failure::new(ErrorCode::AlreadyRunning, message).with("sessionId", id))
+        }
+        Some(session) => Ok(session.info.id),
+        None => Err(unknown(Some(wanted))),
+    }
+}
+
 /// If the session exists but no host serves it: what to do.
 fn explain_stopped(wanted: Option<&str>) -> Option<Failure> {
     let wanted = wanted?;
@@ -83,8 +100,7 @@ fn explain_stopped(wanted: Option<&str>) -> Option<Failure> {
     Some(Failure::new(ErrorCode::SessionUnknown, message))
 }
 
-/// There is no such session.
-pub fn unknown(wanted: Option<&str>) -> Failure {
+fn unknown(wanted: Option<&str>) -> Failure {
     let message = match wanted {
         Some(wanted) => {
             format!(

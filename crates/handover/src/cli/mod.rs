@@ -13,6 +13,7 @@ mod down;
 mod duration;
 mod failure;
 mod follow;
+mod host;
 mod list;
 mod log;
 mod man;
@@ -61,7 +62,9 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Start a session for this project directory
-    Up(up::Args),
+    Up(host::Options),
+    /// Be the host of a session, in the foreground
+    Host(host::Args),
     /// End a session and everything it started
     Down(down::Args),
     /// List the sessions of this user
@@ -130,7 +133,8 @@ fn run(args: Vec<OsString>) -> ExitCode {
 
 fn dispatch(command: Command, context: &Context) -> Result<(), Failure> {
     match command {
-        Command::Up(args) => up::run(args, context),
+        Command::Up(options) => up::run(&options, context),
+        Command::Host(args) => host::run(args, context),
         Command::Down(args) => down::run(args, context),
         Command::Sessions(args) => sessions::run(&args, context),
         Command::List => list::run(context),

@@ -26,7 +26,8 @@ pub struct Ready {
     pub runtime_dir: PathBuf,
     /// Where its record is.
     pub state_dir: PathBuf,
-    /// Its desktops.
+    /// Its desktops; not what the host tells at its start, but as they stand then.
+    #[serde(skip_deserializing)]
     pub desktops: Vec<DesktopView>,
 }
 
