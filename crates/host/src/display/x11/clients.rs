@@ -15,15 +15,8 @@ pub struct XClient {
 
 pub(super) fn list(session: &Session) -> Result<Vec<XClient>, X11Error> {
     let connection = &session.connection;
-    let unsupported = |error: x11rb::errors::ConnectionError| match error.into() {
-        X11Error::Unsupported(_) => X11Error::Unsupported("X-Resource"),
-        error => error,
-    };
     // The pids came with version 1.2 of the extension.
-    connection
-        .res_query_version(1, 2)
-        .map_err(unsupported)?
-        .reply()?;
+    connection.res_query_version(1, 2)?.reply()?;
     let clients = connection.res_query_clients()?;
     // Client 0 in a question stands for all of them.
     let everyone = [ClientIdSpec {

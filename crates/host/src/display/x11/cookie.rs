@@ -58,7 +58,7 @@ pub(super) fn generate(session: &Session, idle: u32) -> Result<UntrustedCookie, 
     let connection = &session.connection;
     let extension = connection
         .extension_information(EXTENSION)?
-        .ok_or(X11Error::Unsupported(EXTENSION))?;
+        .ok_or(X11Error::Unsupported)?;
     let words = 3 + PROTOCOL.len().div_ceil(4) + 2;
     let mut request = vec![extension.major_opcode, GENERATE_AUTHORIZATION];
     request.extend((words as u16).to_ne_bytes());

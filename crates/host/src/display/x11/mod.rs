@@ -51,8 +51,8 @@ pub enum X11Error {
     #[error("lost the connection to the X display: {0}")]
     Lost(String),
     /// The display lacks an extension that the call needs.
-    #[error("the X display lacks the extension {0}")]
-    Unsupported(&'static str),
+    #[error("the X display lacks an extension that this needs")]
+    Unsupported,
     /// The display refused the request.
     #[error("the X display refused the request: {0}")]
     Refused(String),
@@ -61,7 +61,7 @@ pub enum X11Error {
 impl X11Error {
     /// Whether the connection can be used further.
     fn keeps_connection(&self) -> bool {
-        matches!(self, Self::Unsupported(_) | Self::Refused(_))
+        matches!(self, Self::Unsupported | Self::Refused(_))
     }
 }
 
@@ -71,7 +71,7 @@ impl From<ConnectionError> for X11Error {
             ConnectionError::IoError(error) if error.kind() == std::io::ErrorKind::TimedOut => {
                 Self::Timeout
             }
-            ConnectionError::UnsupportedExtension => Self::Unsupported("needed here"),
+            ConnectionError::UnsupportedExtension => Self::Unsupported,
             error => Self::Lost(error.to_string()),
         }
     }
