@@ -16,6 +16,8 @@ mod effects;
 mod handle;
 mod input;
 mod links;
+mod looking;
+mod methods;
 mod observation;
 mod person;
 mod programs;

@@ -1,0 +1,135 @@
+//! Looking at a desktop: pictures, windows, viewers.
+
+use std::sync::atomic::Ordering;
+
+use base64::Engine;
+use handover_control::ViewerId;
+use handover_protocol::{
+    DesktopScreenshotParams, DesktopScreenshotResult, DesktopTypeParams, DesktopWindowsResult,
+    ErrorCode, Refusal, TypeMethod, ViewOpenResult, ViewerName,
+};
+use handover_rfb::typing::KEYS_LIMIT;
+
+use super::action::Lacking;
+use super::by::By;
+use super::command::{Command, Look};
+use super::handle::DesktopHandle;
+use super::survey;
+use crate::callers::Caller;
+use crate::display::CaptureError;
+
+impl DesktopHandle {
+    /// May this caller look now?
+    async fn look(&self, by: By) -> Result<Look, Refusal> {
+        self.ask(|reply| Command::Look { by, reply }).await
+    }
+
+    /// `desktop.screenshot`, not on record yet.
+    pub(super) async fn looked(
+        &self,
+        caller: &Caller,
+        params: &DesktopScreenshotParams,
+    ) -> Result<DesktopScreenshotResult, Refusal> {
+        let by = By::from(caller);
+        let observer = by.observer.clone();
+        let look = self.look(by).await?;
+        let picture = self.0.links.screen.capture().await.map_err(|error| {
+            let code = ErrorCode::DisplayUnavailable;
+            match error {
+                CaptureError::AllBlack { .. } => Refusal::new(
+                    code,
+                    format!("the picture of desktop {} is all black, so the display may not be drawing; look at `desktop.windows` and launch something", self.0.id),
+                ),
+                error => Refusal::new(code, format!("no picture of desktop {}: {error}", self.0.id)),
+            }
+        })?;
+        let inline = params.inline.unwrap_or(false);
+        let path = if look.human {
+            None
+        } else {
+            let kept = self.0.links.store.put_evidence(picture.png.to_vec(), "png");
+            Some(
+                kept.await
+                    .map_err(|error| crate::record::not_recorded(&error))?
+                    .path,
+            )
+        };
+        // Control may have moved while the picture was on its way.
+        let epoch = self.0.view.borrow().epoch;
+        if epoch == look.epoch {
+            self.tell(Command::Looked {
+                observer: observer.clone(),
+                epoch,
+            })
+            .await;
+        }
+        Ok(DesktopScreenshotResult {
+            png: (inline || path.is_none())
+                .then(|| base64::engine::general_purpose::STANDARD.encode(&picture.png)),
+            path: path.map(|path| path.display().to_string()),
+            width: picture.width.into(),
+            height: picture.height.into(),
+            sha256: picture.sha256,
+            epoch: look.epoch.0,
+            hand_back: self.untold(observer).await,
+        })
+    }
+
+    /// `desktop.windows`.
+    pub(super) async fn seen_windows(
+        &self,
+        caller: &Caller,
+    ) -> Result<DesktopWindowsResult, Refusal> {
+        self.look(By::from(caller)).await?;
+        let Some(x11) = &self.0.links.x11 else {
+            return Err(Refusal::new(
+                ErrorCode::DisplayUnavailable,
+                format!(
+                    "desktop {} is attached to another server, whose windows cannot be listed; take a screenshot",
+                    self.0.id
+                ),
+            ));
+        };
+        let windows = x11.windows().await.map_err(|error| {
+            Refusal::new(
+                ErrorCode::DisplayUnavailable,
+                format!("no windows of desktop {}: {error}", self.0.id),
+            )
+        })?;
+        Ok(DesktopWindowsResult { windows })
+    }
+
+    /// `view.open`.
+    pub(super) async fn opened_view(&self) -> Result<ViewOpenResult, Refusal> {
+        let viewer = ViewerId(self.0.viewer_numbers.fetch_add(1, Ordering::Relaxed) + 1);
+        let name = ViewerName::from(viewer.to_string());
+        let path = (self.0.viewer_socket)(&name);
+        // The desktop knows of it before anybody can connect to it.
+        self.tell(Command::ViewerOpened(viewer)).await;
+        if let Err(refusal) = self.0.viewers.open(viewer, path.clone()) {
+            self.tell(Command::ViewerClosed(viewer)).await;
+            return Err(refusal);
+        }
+        Ok(ViewOpenResult {
+            viewer: name,
+            socket_path: path.display().to_string(),
+        })
+    }
+
+    /// The first character that the display's keyboard has no key for. Texts
+    /// that are pasted anyway are not looked at.
+    pub(super) async fn lacks(&self, params: &DesktopTypeParams) -> Option<Lacking> {
+        let x11 = self.0.links.x11.as_ref()?;
+        let pasted = params.method == Some(TypeMethod::Paste) || params.text.chars() > KEYS_LIMIT;
+        if pasted && params.method != Some(TypeMethod::Keys) {
+            return None;
+        }
+        // A display that does not answer will not take keys either, and says so
+        // then.
+        let lacking = survey::in_time(x11.untypable(params.text.expose())).await??;
+        Some(Lacking {
+            index: lacking.index,
+            character: lacking.character,
+        })
+    }
+}
