@@ -12,11 +12,13 @@ use tokio::sync::Notify;
 
 use crate::failure::Failure;
 use crate::mcp::{Answer, McpClient};
-use crate::picture::Picture;
+use crate::picture::{Picture, close};
 use crate::{site, tell, wait};
 
 /// Pixels that a field or button must at least cover to be taken for one.
 const FIELD_PIXELS: usize = 4_000;
+/// Pixels that the frame of a field with the focus must at least cover.
+const FRAME_PIXELS: usize = 1_000;
 /// How long a page may take to show.
 const PAGE_TIME: Duration = Duration::from_secs(60);
 /// How long one `request_status` waits, in milliseconds.
@@ -57,6 +59,7 @@ impl Agent {
             &format!("clicks the user name field at {x},{y} and types its name"),
         );
         self.must("desktop_click", json!({"x": x, "y": y})).await?;
+        self.focused((x, y)).await?;
         self.must("desktop_type", json!({"text": site::USER}))
             .await?;
         Ok(())
@@ -167,13 +170,27 @@ impl Agent {
     /// Takes screenshots until something in that colour shows; returns its middle.
     async fn sees(&mut self, colour: [u8; 3], what: &str) -> Result<(usize, usize), Failure> {
         wait::until(what, PAGE_TIME, async || {
-            let answer = self.must("desktop_screenshot", json!({})).await?;
-            let png = answer
-                .image
-                .ok_or_else(|| Failure::new("a screenshot had no image"))?;
-            Ok(Picture::from_png(&png)?.find(colour, FIELD_PIXELS))
+            Ok(self.look().await?.find(colour, FIELD_PIXELS))
         })
         .await
+    }
+
+    /// Takes screenshots until the field around that point has the focus: a browser takes a moment,
+    /// and keys that come before are lost.
+    async fn focused(&mut self, field: (usize, usize)) -> Result<(), Failure> {
+        wait::until("the focus in the field", PAGE_TIME, async || {
+            let frame = self.look().await?.find(site::FOCUS_FRAME, FRAME_PIXELS);
+            Ok(frame.filter(|middle| close(*middle, field)).map(drop))
+        })
+        .await
+    }
+
+    async fn look(&mut self) -> Result<Picture, Failure> {
+        let answer = self.must("desktop_screenshot", json!({})).await?;
+        let png = answer
+            .image
+            .ok_or_else(|| Failure::new("a screenshot had no image"))?;
+        Ok(Picture::from_png(&png)?)
     }
 
     /// Waits for a window whose title starts so, and returns its whole title.

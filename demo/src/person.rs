@@ -11,6 +11,7 @@ use handover_protocol::{
 use tokio::sync::Notify;
 
 use crate::failure::Failure;
+use crate::picture::close;
 use crate::screen::Screen;
 use crate::session::Session;
 use crate::site::{self, Progress, Site};
@@ -18,6 +19,8 @@ use crate::{tell, wait};
 
 /// Pixels that a field must at least cover to be taken for one.
 const FIELD_PIXELS: usize = 4_000;
+/// Pixels that the frame of a field with the focus must at least cover.
+const FRAME_PIXELS: usize = 1_000;
 /// How long the scripted person waits for anything to happen.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How long somebody at a terminal may take from the request to the hand-back.
@@ -186,6 +189,13 @@ async fn sign_in(screen: &mut Screen, site: &Site) -> Result<(), Failure> {
         &format!("clicks the password field at {x},{y} and types the password"),
     );
     screen.click(x, y).await?;
+    wait::until("the focus in the password field", PATIENCE, async || {
+        let frame = screen.look().await?.find(site::FOCUS_FRAME, FRAME_PIXELS);
+        Ok(frame
+            .filter(|middle| close(*middle, (x.into(), y.into())))
+            .map(drop))
+    })
+    .await?;
     screen.type_text(site.password()).await?;
     screen.press("Return").await?;
     let signed_in = tokio::time::timeout(PATIENCE, site.reached(Progress::SignedIn)).await;

@@ -73,6 +73,11 @@ impl Picture {
     }
 }
 
+/// Whether two points are the same but for rounding.
+pub fn close(one: (usize, usize), other: (usize, usize)) -> bool {
+    one.0.abs_diff(other.0) <= 8 && one.1.abs_diff(other.1) <= 8
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

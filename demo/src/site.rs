@@ -25,6 +25,8 @@ pub const CONFIRMED_TITLE: &str = "Harbour office: booking confirmed";
 pub const USER_FIELD: [u8; 3] = [0xff, 0xe9, 0xa8];
 /// Colour of the password field.
 pub const PASSWORD_FIELD: [u8; 3] = [0xa8, 0xd8, 0xff];
+/// Colour of the frame around the field that has the focus.
+pub const FOCUS_FRAME: [u8; 3] = [0xc2, 0x18, 0x5b];
 /// Colour of the button that confirms the booking, on the page behind the login.
 pub const CONFIRM_BUTTON: [u8; 3] = [0xf2, 0x8c, 0x28];
 
@@ -249,9 +251,11 @@ fn page(title: &str, body: &str) -> String {
          body{{font:18px sans-serif;margin:60px auto;width:420px;background:#fff;color:#223}}\
          label{{display:block;margin:18px 0}}\
          input{{display:block;width:100%;height:44px;margin-top:6px;padding:0 10px;\
-         font-size:18px;border:1px solid #889;outline:0;box-sizing:border-box}}\
+         font-size:18px;border:4px solid #889;outline:0;box-sizing:border-box}}\
+         input:focus{{border-color:{}}}\
          button{{height:48px;width:100%;font-size:18px;border:0;background:#dde}}\
-         </style><h1>Harbour office</h1>{body}</html>"
+         </style><h1>Harbour office</h1>{body}</html>",
+        css(FOCUS_FRAME)
     );
     format!(
         "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: {}\r\n\
