@@ -4,7 +4,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::support::{LONG, Recorder, SHORT, Session, Typed, eventually, takeovers};
+use crate::support::{
+    LONG, Recorder, Running, SHORT, Session, Signal, Typed, eventually, takeovers,
+};
 
 /// C4: an agent that never ends what it has a permit for is told, and the takeover is given up when the budget
 /// is over; nothing is left behind.
@@ -117,21 +119,28 @@ fn a_person_who_leaves_during_the_drain() {
         .done("control.acquire", json!({"desktop": "d1"}));
 }
 
-/// An owner of a permit that goes away holds up nobody.
+/// A process that is killed with a permit in its hands holds up nobody.
 #[test]
-fn an_agent_that_leaves_with_its_permit() {
+fn an_agent_that_dies_with_its_permit() {
     let session = Session::up();
-    let mut agent = session.wire();
-    agent.done(
-        "control.permit",
-        json!({"desktop": "d1", "what": "cut short"}),
+    let ask = format!(
+        "import socket, time\ns = socket.socket(socket.AF_UNIX)\ns.connect('{}')\ns.sendall(b'{}\\n')\nprint(s.recv(9999).decode(), flush=True)\ntime.sleep(600)",
+        session.socket().display(),
+        json!({"jsonrpc": "2.0", "id": 1, "method": "control.permit", "params": {"desktop": "d1", "what": "cut short"}}),
     );
-    drop(agent);
-    let started = Instant::now();
-    session.wire().done(
+    let agent = Running::start(session.place.command("python3").args(["-c", &ask]));
+    agent.line("a permit", |line| line["result"]["permit"].is_string());
+    let mut person = session.wire();
+    let acquire = person.send(
         "control.acquire",
         json!({"desktop": "d1", "drainMs": 20_000}),
     );
+    eventually("it drains", SHORT, || {
+        (session.status()["phase"] == "draining").then_some(())
+    });
+    let started = Instant::now();
+    agent.signal(Signal::KILL);
+    person.answer(acquire).expect("granted");
     assert!(
         started.elapsed() < Duration::from_secs(5),
         "waited for an owner that has gone"
@@ -175,7 +184,7 @@ fn typing_is_interrupted_and_says_how_far_it_got() {
     let event = events.last().expect("the act is on record");
     assert_eq!(
         (&event["outcome"], &event["code"]),
-        (&json!("refused"), &json!("interrupted_by_human"))
+        (&json!("failed"), &json!("interrupted_by_human"))
     );
     assert!(
         !event.to_string().contains("abcdefghi"),
@@ -193,7 +202,7 @@ fn a_stopped_client_holds_up_nothing() {
     eventually("typing has begun", LONG, || {
         (!typed.text().is_empty()).then_some(())
     });
-    agent.signal(crate::support::Signal::STOP);
+    agent.signal(Signal::STOP);
     let started = Instant::now();
     let mut holder = session.take(json!({}));
     assert!(
@@ -206,7 +215,7 @@ fn a_stopped_client_holds_up_nothing() {
         typed.text().ends_with('h').then_some(())
     });
     let text = typed.text();
-    agent.signal(crate::support::Signal::CONT);
+    agent.signal(Signal::CONT);
     let outcome = agent.finish(LONG);
     assert!([0, 1].contains(&outcome.code), "{outcome:?}");
     assert_eq!(typed.text(), text, "something came late");

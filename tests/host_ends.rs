@@ -19,7 +19,7 @@ fn killed_in_human_time() {
     let typed = Typed::start(&session);
     let recorder = Recorder::everything(&session.display());
     let Holder { wire, viewer, .. } = session.take(json!({}));
-    viewer.pointer(1, 200, 200);
+    viewer.pointer(1, 100, 60);
     viewer.key(0xFFE1, true);
     eventually("Shift and a button are held", SHORT, || {
         (recorder.held().len() == 2).then_some(())

@@ -105,7 +105,13 @@ fn programs_on_the_desktop_cannot_make_input() {
 
     // What XSendEvent still delivers is marked as synthetic, and applications ignore it by default.
     let root = x.setup().roots[0].root;
-    for window in all_windows(&x, root) {
+    let focused = x
+        .get_input_focus()
+        .expect("sent")
+        .reply()
+        .expect("an answer")
+        .focus;
+    for window in all_windows(&x, focused) {
         let event = KeyPressEvent {
             response_type: KEY_PRESS_EVENT,
             detail: 38,

@@ -81,7 +81,7 @@ impl Session {
 
     /// Starts one command with `--json`.
     pub fn start(&self, arguments: &[&str]) -> Running {
-        Running::start(self.place.handover().args(arguments).arg("--json"))
+        Running::start(self.place.handover().arg("--json").args(arguments))
     }
 
     /// A new connection to the host that has said hello as a person's program.

@@ -4,8 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use serde_json::json;
-use x11rb::connection::Connection;
-use x11rb::protocol::xproto::ConnectionExt as _;
+use x11rb::protocol::xproto::{AtomEnum, ConnectionExt as _};
 
 use super::clock::{LONG, eventually};
 use super::session::Session;
@@ -38,11 +37,11 @@ impl Typed {
             json!({"desktop": "d1", "command": command}),
         );
         let x = session.display().connect();
-        let root = x.setup().roots[0].root;
         eventually("the terminal reads and has the focus", LONG, || {
-            // 0 and 1 mean that no window has it.
             let focus = x.get_input_focus().ok()?.reply().ok()?.focus;
-            (file.exists() && focus > 1 && focus != root).then_some(())
+            let class = x.get_property(false, focus, AtomEnum::WM_CLASS, AtomEnum::STRING, 0, 64);
+            let class = class.ok()?.reply().ok()?.value;
+            (file.exists() && class.starts_with(b"xterm\0")).then_some(())
         });
         Self {
             file,
