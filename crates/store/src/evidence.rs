@@ -34,6 +34,8 @@ pub(crate) fn prepare(dir: &Path) -> Result<(), StoreError> {
 /// Writes `bytes` so that after a crash the file is either whole or absent.
 pub(crate) fn put(dir: &Path, bytes: &[u8], extension: &str) -> Result<Evidence, StoreError> {
     check_extension(extension)?;
+    // Somebody may have removed the directory since the store was opened.
+    prepare(dir)?;
     let evidence = dir.join(EVIDENCE);
     let sha256 = hex::encode(Sha256::digest(bytes));
     let path = evidence.join(format!("{sha256}.{extension}"));

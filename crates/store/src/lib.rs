@@ -7,11 +7,14 @@
 //! Invariants:
 //! - what was acknowledged as stored survives a kill of the process and a loss of power;
 //! - sequence numbers have no holes: whatever could not be kept is named by a `gap` event;
+//! - files that are damaged while in use are mended, and what was lost with them is said;
 //! - a read never waits for the writer, and the writer never waits for a reader;
 //! - a database that is damaged, empty or missing is an error that names it, never a fresh start.
 #![forbid(unsafe_code)]
 
 mod chain;
+mod database;
+mod elsewhere;
 mod error;
 mod event;
 mod evidence;

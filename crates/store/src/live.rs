@@ -1,6 +1,6 @@
 //! Live events: every subscriber sees each stored event once and in order, or is told what it missed.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::broadcast;
@@ -14,6 +14,8 @@ pub(crate) struct Published {
     /// `None` once the store is closed, which ends every subscription.
     sender: Mutex<Option<broadcast::Sender<Arc<Event>>>>,
     healthy: AtomicBool,
+    /// Grows each time the database is replaced by another file.
+    generation: AtomicU64,
 }
 
 impl Published {
@@ -22,6 +24,7 @@ impl Published {
             tail: Mutex::new(tail),
             sender: Mutex::new(Some(broadcast::Sender::new(capacity))),
             healthy: AtomicBool::new(true),
+            generation: AtomicU64::new(0),
         }
     }
 
@@ -32,6 +35,16 @@ impl Published {
 
     pub(crate) fn set_healthy(&self, healthy: bool) {
         self.healthy.store(healthy, Ordering::Release);
+    }
+
+    /// Which file the database is: readers of an earlier one open it anew.
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    /// The database is another file from now on.
+    pub(crate) fn replaced(&self) {
+        self.generation.fetch_add(1, Ordering::AcqRel);
     }
 
     /// Shows events that are durable.

@@ -1,5 +1,7 @@
 //! Key/value projections: the state that is derived from events and changes with them.
 
+use std::collections::BTreeMap;
+
 use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::Value;
 
@@ -75,6 +77,27 @@ pub(crate) fn list(
         found.push((key, parse(&text)?));
     }
     Ok(found)
+}
+
+/// Every key with the text of its value.
+pub(crate) fn texts(connection: &Connection) -> rusqlite::Result<Vec<(String, String)>> {
+    let mut statement = connection.prepare("SELECT key, value FROM projection")?;
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    rows.collect()
+}
+
+/// Puts projections into a fresh database.
+pub(crate) fn restore(
+    connection: &mut Connection,
+    all: &BTreeMap<String, String>,
+) -> rusqlite::Result<()> {
+    let transaction = connection.transaction()?;
+    for (key, value) in all {
+        transaction
+            .prepare_cached("INSERT OR REPLACE INTO projection (key, value) VALUES (?1, ?2)")?
+            .execute([key, value])?;
+    }
+    transaction.commit()
 }
 
 fn parse(text: &str) -> rusqlite::Result<Value> {

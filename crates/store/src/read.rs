@@ -1,13 +1,16 @@
 //! Pages of the record.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rusqlite::types::Value as Sql;
 use rusqlite::{Connection, params_from_iter};
 
 use crate::chain::Hash;
+use crate::elsewhere;
 use crate::error::StoreError;
 use crate::event::Event;
+use crate::live::Published;
 use crate::schema;
 
 /// Most events in one page.
@@ -42,13 +45,44 @@ pub struct Page {
     pub head: String,
 }
 
+/// A connection for reading in the process that writes.
+pub(crate) struct Reader {
+    dir: PathBuf,
+    connection: Connection,
+    /// The file that it reads; see [`Published::generation`].
+    generation: u64,
+    published: Arc<Published>,
+}
+
+impl Reader {
+    pub(crate) fn open(dir: &Path, published: Arc<Published>) -> Result<Self, StoreError> {
+        Ok(Self {
+            dir: dir.to_owned(),
+            connection: schema::open_reader(dir)?,
+            generation: published.generation(),
+            published,
+        })
+    }
+
+    /// The connection, opened anew if the database has been replaced.
+    pub(crate) fn connection(&mut self) -> Result<&mut Connection, StoreError> {
+        let generation = self.published.generation();
+        if generation != self.generation {
+            self.connection = schema::open_reader(&self.dir)?;
+            self.generation = generation;
+        }
+        Ok(&mut self.connection)
+    }
+}
+
 /// Reads one page of the record in a session's directory, whether its host is running or not.
 ///
 /// # Errors
 /// When the database is missing, damaged, or cannot be read.
 pub fn events_dir(dir: &Path, query: &Query) -> Result<Page, StoreError> {
-    let mut connection = schema::open_reader(dir)?;
-    page(&mut connection, query).map_err(|error| StoreError::sqlite(&schema::path_in(dir), &error))
+    let mut record = elsewhere::open(dir)?;
+    page(&mut record.connection, query)
+        .map_err(|error| StoreError::sqlite(&schema::path_in(dir), &error))
 }
 
 /// Reads one page in one consistent view of the database.

@@ -6,7 +6,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use crate::chain::{self, Hash};
 use crate::error::StoreError;
@@ -21,8 +22,15 @@ pub const SCHEMA_VERSION: i64 = 1;
 /// Marks the file as ours in SQLite's header: "HOVR".
 const APPLICATION_ID: i64 = 0x484f_5652;
 
+/// SQLite's file layer for the host: other processes are locked out, and the index of the log is kept
+/// in memory instead of in a mapped file, which somebody could cut short under our feet (`SIGBUS`).
+const ALONE: &str = "unix-excl";
+
 /// How long a connection waits for a foreign lock on the database, such as a backup's.
 const BUSY: Duration = Duration::from_secs(1);
+
+const READ_ONLY: OpenFlags =
+    OpenFlags::SQLITE_OPEN_READ_ONLY.union(OpenFlags::SQLITE_OPEN_NO_MUTEX);
 
 const SCHEMA: &str = "
 CREATE TABLE event (
@@ -53,34 +61,76 @@ pub(crate) fn path_in(dir: &Path) -> PathBuf {
 /// Creates an empty database under another name and renames it into place, so that a half-made one is
 /// never found, and an empty file at that place can only be damage.
 pub(crate) fn create(dir: &Path) -> Result<(), StoreError> {
-    let path = path_in(dir);
-    let fresh = dir.join("session.db.new");
-    for name in [
-        "session.db.new",
-        "session.db.new-wal",
-        "session.db.new-shm",
-        "session.db.new-journal",
-    ] {
-        remove_if_there(&dir.join(name))?;
-    }
-    // Created here with its final mode: SQLite would use the umask.
-    OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&fresh)
-        .map_err(|error| StoreError::io("create", &fresh, error))?;
+    let fresh = Fresh::begin(dir)?;
     let fill = || -> rusqlite::Result<()> {
-        let connection = Connection::open(&fresh)?;
+        let connection = Connection::open(&fresh.path)?;
         connection.pragma_update(None, "synchronous", "FULL")?;
         connection.pragma_update(None, "application_id", APPLICATION_ID)?;
         connection.pragma_update(None, "user_version", SCHEMA_VERSION)?;
         connection.execute_batch(SCHEMA)?;
         connection.close().map_err(|(_, error)| error)
     };
-    fill().map_err(|error| StoreError::sqlite(&fresh, &error))?;
-    fs::rename(&fresh, &path).map_err(|error| StoreError::io("rename", &fresh, error))?;
-    sync_dir(dir)
+    fill().map_err(|error| StoreError::sqlite(&fresh.path, &error))?;
+    fresh.put_in_place(dir)
+}
+
+/// Puts a copy of what `connection` sees into place; `false` if it does not see a whole record that
+/// ends at `tail`.
+///
+/// # Errors
+/// When the disk does not take the copy.
+pub(crate) fn copy(connection: &Connection, dir: &Path, tail: Tail) -> Result<bool, StoreError> {
+    let fresh = Fresh::begin(dir)?;
+    let fill = || -> rusqlite::Result<bool> {
+        connection.execute("VACUUM INTO ?1", [&*fresh.path.to_string_lossy()])?;
+        let copied = Connection::open(&fresh.path)?;
+        let found: String = copied.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+        let whole = found == "ok" && self::tail(&copied)? == tail;
+        copied.close().map_err(|(_, error)| error)?;
+        Ok(whole)
+    };
+    match fill() {
+        Ok(true) => fresh.put_in_place(dir).map(|()| true),
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::DiskFull) => {
+            Err(StoreError::sqlite(&fresh.path, &error))
+        }
+        Ok(false) | Err(_) => Ok(false),
+    }
+}
+
+/// A new file that is to become the database.
+struct Fresh {
+    path: PathBuf,
+    file: File,
+}
+
+impl Fresh {
+    fn begin(dir: &Path) -> Result<Self, StoreError> {
+        for suffix in ["", "-wal", "-shm", "-journal"] {
+            remove_if_there(&dir.join(format!("{DATABASE}.new{suffix}")))?;
+        }
+        let path = dir.join(format!("{DATABASE}.new"));
+        // Created here with its final mode: SQLite would use the umask.
+        let file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&path)
+            .map_err(|error| StoreError::io("create", &path, error))?;
+        Ok(Self { path, file })
+    }
+
+    /// Makes the file durable and gives it the database's name. A log of that name belongs to what was
+    /// there before and would be merged into it.
+    fn put_in_place(self, dir: &Path) -> Result<(), StoreError> {
+        self.file
+            .sync_all()
+            .map_err(|error| StoreError::io("write", &self.path, error))?;
+        remove_if_there(&dir.join(format!("{DATABASE}-wal")))?;
+        fs::rename(&self.path, path_in(dir))
+            .map_err(|error| StoreError::io("rename", &self.path, error))?;
+        sync_dir(dir)
+    }
 }
 
 /// Opens the writer's connection after checking the file, and reads the end of the chain.
@@ -89,9 +139,10 @@ pub(crate) fn open_writer(dir: &Path) -> Result<(Connection, Tail), StoreError> 
     check_file(&path)?;
     let open = || -> Result<(Connection, Tail), StoreError> {
         let sqlite = |error: rusqlite::Error| StoreError::sqlite(&path, &error);
-        let connection = Connection::open_with_flags(
+        let connection = Connection::open_with_flags_and_vfs(
             &path,
             OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+            ALONE,
         )
         .map_err(sqlite)?;
         connection.busy_timeout(BUSY).map_err(sqlite)?;
@@ -128,21 +179,36 @@ pub(crate) fn open_writer(dir: &Path) -> Result<(Connection, Tail), StoreError> 
     opened
 }
 
-/// Opens a connection that cannot write.
+/// Opens another connection of the process that writes; this one cannot.
 pub(crate) fn open_reader(dir: &Path) -> Result<Connection, StoreError> {
     let path = path_in(dir);
     check_file(&path)?;
-    let connection = Connection::open_with_flags(
-        &path,
-        OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX,
-    )
-    .and_then(|connection| {
-        connection.busy_timeout(BUSY)?;
-        Ok(connection)
-    })
-    .map_err(|error| StoreError::sqlite(&path, &error))?;
+    let connection = Connection::open_with_flags_and_vfs(&path, READ_ONLY, ALONE)
+        .and_then(|connection| {
+            connection.busy_timeout(BUSY)?;
+            // Closing it must not touch the files that the writer uses.
+            connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+            Ok(connection)
+        })
+        .map_err(|error| StoreError::sqlite(&path, &error))?;
     check_version(&connection, &path)?;
     Ok(connection)
+}
+
+/// Opens the database of a host that is not running, for reading; `None` if a host has it.
+pub(crate) fn open_ended(dir: &Path) -> Result<Option<Connection>, StoreError> {
+    let path = path_in(dir);
+    check_file(&path)?;
+    let connection = Connection::open_with_flags(&path, READ_ONLY)
+        .map_err(|error| StoreError::sqlite(&path, &error))?;
+    match connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(())) {
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => Ok(None),
+        Err(error) => Err(StoreError::sqlite(&path, &error)),
+        Ok(()) => {
+            check_version(&connection, &path)?;
+            Ok(Some(connection))
+        }
+    }
 }
 
 /// The last row's number and link.

@@ -8,6 +8,7 @@ use rusqlite::Connection;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
+use crate::database::Database;
 use crate::error::StoreError;
 use crate::event::{MAX_EVENT_BYTES, NewEvent, Prepared, Recorded, Stored};
 use crate::evidence::{self, Evidence};
@@ -15,9 +16,9 @@ use crate::live::{Live, Published};
 use crate::pool::Pool;
 use crate::projection::{self, Put};
 use crate::queue::{Answer, Queue, Write};
-use crate::read::{self, Page, Query};
+use crate::read::{self, Page, Query, Reader};
 use crate::schema;
-use crate::verify::{VerifyReport, verify_dir};
+use crate::verify::{VerifyReport, verify};
 use crate::writer::{Spool, SpoolLimits, Writer};
 
 /// Reads that may wait, and evidence files that may wait to be written.
@@ -77,7 +78,7 @@ struct Inner {
     dir: PathBuf,
     queue: Arc<Queue>,
     published: Arc<Published>,
-    readers: Pool<Connection>,
+    readers: Pool<Reader>,
     files: Pool<()>,
 }
 
@@ -114,17 +115,17 @@ impl Store {
             (Mode::Existing | Mode::CreateOrExisting, _) => {}
         }
         evidence::prepare(dir)?;
-        let (connection, tail) = schema::open_writer(dir)?;
-        let readers = (0..READERS)
-            .map(|_| schema::open_reader(dir))
-            .collect::<Result<Vec<_>, _>>()?;
+        let (database, tail) = Database::open(dir)?;
         let queue = Arc::new(Queue::new(options.queue));
         let published = Arc::new(Published::new(tail, options.live));
+        let readers = (0..READERS)
+            .map(|_| Reader::open(dir, Arc::clone(&published)))
+            .collect::<Result<Vec<_>, _>>()?;
         let started = |error| StoreError::io("start a thread for", &path, error);
         let readers = Pool::start("record-read", readers, READS).map_err(started)?;
         let files = Pool::start("record-files", vec![()], FILES).map_err(started)?;
         let writer = Writer {
-            connection,
+            database,
             path: path.clone(),
             tail,
             queue: Arc::clone(&queue),
@@ -318,7 +319,7 @@ impl Store {
             .await
     }
 
-    /// Checks the whole chain; see [`verify_dir`].
+    /// Checks the whole chain; see [`crate::verify_dir`].
     ///
     /// # Errors
     /// When the database cannot be read.
@@ -328,7 +329,12 @@ impl Store {
         // On a thread of its own: a long check must not keep readers waiting.
         thread::Builder::new()
             .name("record-verify".to_owned())
-            .spawn(move || drop(answer.send(verify_dir(&dir, head.as_deref()))))
+            .spawn(move || {
+                let report = schema::open_reader(&dir)
+                    .and_then(|mut connection| verify(&mut connection, &dir, head.as_deref()));
+                // Whoever stopped waiting needs no answer.
+                let _ = answer.send(report);
+            })
             .map_err(|error| StoreError::io("start a thread for", &self.inner.dir, error))?;
         answered.await.unwrap_or(Err(StoreError::Closed))
     }
@@ -384,8 +390,8 @@ impl Store {
         let path = schema::path_in(&self.inner.dir);
         self.inner
             .readers
-            .run(move |connection| {
-                work(connection).map_err(|error| StoreError::sqlite(&path, &error))
+            .run(move |reader| {
+                work(reader.connection()?).map_err(|error| StoreError::sqlite(&path, &error))
             })
             .await
     }

@@ -7,15 +7,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use handover_protocol::Source;
-use rusqlite::{Connection, TransactionBehavior, params};
+use rusqlite::{Connection, Transaction, params};
 
 use crate::chain;
+use crate::database::Database;
 use crate::error::StoreError;
 use crate::event::{Event, NewEvent, Prepared, Recorded, Stored};
 use crate::live::Published;
 use crate::projection::Put;
 use crate::queue::{Answer, Batch, Closing, Queue, Write};
-use crate::schema::Tail;
+use crate::schema::{SCHEMA_VERSION, Tail};
 
 /// How often a failed write is tried again.
 const RETRY: Duration = Duration::from_millis(250);
@@ -29,7 +30,7 @@ pub(crate) struct SpoolLimits {
 
 /// The state of the writer thread.
 pub(crate) struct Writer {
-    pub(crate) connection: Connection,
+    pub(crate) database: Database,
     pub(crate) path: PathBuf,
     pub(crate) tail: Tail,
     pub(crate) queue: Arc<Queue>,
@@ -99,7 +100,7 @@ impl Writer {
                     })
                 };
                 // Closed before the answer, so that whoever waits finds the file settled.
-                drop(self.connection);
+                drop(self.database);
                 self.published.close();
                 if let Some(answer) = answer {
                     // The asker may have stopped waiting; there is nobody else to tell.
@@ -112,37 +113,59 @@ impl Writer {
 
     fn step(&mut self, batch: Batch) -> Option<Closing> {
         self.spool.lost += batch.lost;
-        match self.store(&batch.writes) {
-            Ok((events, tail)) => self.stored(batch.writes, events, tail),
-            Err(error) => self.failed(batch.writes, &StoreError::sqlite(&self.path, &error)),
+        let mut outcome = self.store(&batch.writes);
+        if let Err(error @ StoreError::Corrupt { .. }) = &outcome {
+            // Only the attempt has shown the damage: once more, on what can be mended.
+            self.database.failed(error);
+            outcome = self.store(&batch.writes);
+        }
+        match outcome {
+            Ok((events, tail)) => {
+                let spooled = self.spool.kept.iter().flat_map(|(_, puts)| puts);
+                let fresh = batch.writes.iter().flat_map(|write| &write.puts);
+                self.database.committed(spooled.chain(fresh));
+                self.stored(batch.writes, events, tail);
+            }
+            Err(error) => {
+                self.database.failed(&error);
+                self.failed(batch.writes, &error);
+            }
         }
         batch.closing
     }
 
-    /// Writes the spool, its `gap` event and the batch, in this order, in one transaction.
-    fn store(&mut self, writes: &[Write]) -> rusqlite::Result<(Vec<Event>, Tail)> {
+    /// Writes what is to be said of the database, the spool with its `gap` event, and the batch, in
+    /// this order, in one transaction.
+    fn store(&mut self, writes: &[Write]) -> Result<(Vec<Event>, Tail), StoreError> {
+        if self.database.ready(self.tail)? {
+            self.published.replaced();
+        }
+        let note = self.database.note();
         let mut chain = Chain {
             tail: self.tail,
             events: Vec::with_capacity(writes.len()),
         };
-        let transaction = self
-            .connection
-            .transaction_with_behavior(TransactionBehavior::Immediate)?;
-        for (event, puts) in &self.spool.kept {
-            chain.write(&transaction, event.as_ref(), puts)?;
-        }
-        if !self.spool.is_empty() {
-            let gap = gap(self.tail.seq, chain.tail.seq, self.spool.lost);
-            chain.write(&transaction, Some(&gap), &[])?;
-        }
-        for write in writes {
-            chain.write(&transaction, write.event.as_ref(), &write.puts)?;
-        }
-        if chain.events.is_empty() && !self.published.healthy() {
-            // Nothing to write, but only a write can show that the disk takes them again.
-            transaction.pragma_update(None, "user_version", crate::schema::SCHEMA_VERSION)?;
-        }
-        transaction.commit()?;
+        let (spool, healthy) = (&self.spool, self.published.healthy());
+        let mut fill = |transaction: Transaction<'_>| -> rusqlite::Result<()> {
+            chain.write(&transaction, note.as_ref(), &[])?;
+            let before = chain.tail.seq;
+            for (event, puts) in &spool.kept {
+                chain.write(&transaction, event.as_ref(), puts)?;
+            }
+            if !spool.is_empty() {
+                let gap = gap(before, chain.tail.seq, spool.lost);
+                chain.write(&transaction, Some(&gap), &[])?;
+            }
+            for write in writes {
+                chain.write(&transaction, write.event.as_ref(), &write.puts)?;
+            }
+            if chain.events.is_empty() && !healthy {
+                // Nothing to write, but only a write can show that the disk takes them again.
+                transaction.pragma_update(None, "user_version", SCHEMA_VERSION)?;
+            }
+            transaction.commit()
+        };
+        fill(self.database.begin()?).map_err(|error| StoreError::sqlite(&self.path, &error))?;
         Ok((chain.events, chain.tail))
     }
 

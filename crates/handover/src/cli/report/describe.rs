@@ -74,7 +74,10 @@ pub fn what(event: &Event) -> String {
         "request_human" => "asked for a person".to_owned(),
         "request_answered" => "a person answered".to_owned(),
         "foreign_connection" => "a program connected to the display past the gate".to_owned(),
-        "gap" => "events are missing here".to_owned(),
+        "gap" => gap(event),
+        "record_mended" => {
+            "the record's files were changed while in use, and written anew".to_owned()
+        }
         kind => kind.replace('_', " "),
     };
     match (text("outcome"), text("code")) {
@@ -85,6 +88,23 @@ pub fn what(event: &Event) -> String {
         _ => {}
     }
     sentence
+}
+
+/// A gap is what could not be stored in time, or was lost with damaged files; the fields say which.
+fn gap(event: &Event) -> String {
+    let number = |name: &str| event.fields.get(name).and_then(Value::as_u64);
+    let range = match (number("from"), number("to")) {
+        (Some(from), Some(to)) if to > from => format!("events {from} to {to}"),
+        (Some(from), _) => format!("event {from}"),
+        _ => "events".to_owned(),
+    };
+    if event.fields.contains_key("movedTo") {
+        return format!("{range} were lost: the record was damaged while in use");
+    }
+    match number("lost") {
+        Some(lost) => format!("{range} were stored late and {lost} not at all: the disk was full"),
+        None => format!("{range} were stored late: the disk was full"),
+    }
 }
 
 /// Whether it came to nothing.
