@@ -4,7 +4,7 @@ use handover_protocol::{
     DesktopClickParams, DesktopDragParams, DesktopKeyParams, DesktopMoveParams,
     DesktopScrollParams, DesktopTypeParams, ErrorCode, Refusal, TypeMethod,
 };
-use handover_rfb::keys::parse_chord;
+use handover_rfb::keys::{Keysym, parse_chord};
 use handover_rfb::typing::{self, Method, TypingError, TypingPlan};
 use serde_json::{Map, Value, json};
 
@@ -172,13 +172,31 @@ fn keyed(kind: &'static str, steps: Vec<Step>) -> Action {
     }
 }
 
-/// `desktop.key`.
+/// The keys of `desktop.key`.
 ///
 /// # Errors
 /// `unknown_key`, which names it.
-pub fn key(params: &DesktopKeyParams) -> Result<Action, Refusal> {
-    let keys = parse_chord(&params.keys)
-        .map_err(|unknown| Refusal::new(ErrorCode::UnknownKey, unknown.to_string()))?;
+pub fn chord(params: &DesktopKeyParams) -> Result<Vec<Keysym>, Refusal> {
+    parse_chord(&params.keys)
+        .map_err(|unknown| Refusal::new(ErrorCode::UnknownKey, unknown.to_string()))
+}
+
+/// `desktop.key`; `lacks` is the first of its keys that the display's keyboard
+/// neither has nor can be given.
+///
+/// # Errors
+/// `unknown_key`, which names it.
+pub fn key(params: &DesktopKeyParams, lacks: Option<Keysym>) -> Result<Action, Refusal> {
+    let keys = chord(params)?;
+    if let Some(Keysym(keysym)) = lacks {
+        return Err(Refusal::new(
+            ErrorCode::UnknownKey,
+            format!(
+                "the desktop's keyboard has no key {keysym:#06x} of \"{}\" and no room for another; type characters with `desktop.type`",
+                params.keys
+            ),
+        ));
+    }
     let mut action = keyed("desktop_key", script::chord(&keys));
     action
         .fields

@@ -11,7 +11,10 @@ use std::collections::VecDeque;
 use std::io;
 
 use handover_control::{AgentPass, HumanPass};
-use handover_rfb::clipboard::{Capabilities, ClipboardMessage, EXTENDED_CLIPBOARD, Sender};
+use handover_rfb::clipboard::{Capabilities, ClipboardMessage, Sender};
+use handover_rfb::encodings::{
+    DESKTOP_SIZE, EXTENDED_CLIPBOARD, EXTENDED_DESKTOP_SIZE, FENCE, LAST_RECT, LED_STATE, QEMU_KEYS,
+};
 use handover_rfb::framing::{ServerEvent, ServerMessage, ServerParser};
 use handover_rfb::handshake::Credentials;
 use handover_rfb::input::{self, InputMessage};
@@ -34,8 +37,18 @@ const MAX_WAITING_BYTES: usize = 4 << 20;
 const READ_BYTES: usize = 16 << 10;
 
 /// Encodings that the connection asks for: none for pixels, of which it wants
-/// none, and those that make the display take the other messages.
-const ENCODINGS: [i32; 6] = [-258, -312, -223, -308, -224, EXTENDED_CLIPBOARD];
+/// none, and those that make the display take the other messages. Without the
+/// state of the locks Xvnc presses Caps Lock and Num Lock by its own guess, and
+/// a text that ends in a capital letter leaves Caps Lock on.
+const ENCODINGS: [i32; 7] = [
+    QEMU_KEYS,
+    FENCE,
+    LED_STATE,
+    DESKTOP_SIZE,
+    EXTENDED_DESKTOP_SIZE,
+    LAST_RECT,
+    EXTENDED_CLIPBOARD,
+];
 
 /// Begins the payload of the host's fences.
 const FENCE_MARK: [u8; 4] = *b"hand";

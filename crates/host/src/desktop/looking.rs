@@ -5,12 +5,13 @@ use std::sync::atomic::Ordering;
 use base64::Engine;
 use handover_control::ViewerId;
 use handover_protocol::{
-    DesktopScreenshotParams, DesktopScreenshotResult, DesktopTypeParams, DesktopWindowsResult,
-    ErrorCode, Refusal, TypeMethod, ViewOpenResult, ViewerName,
+    DesktopKeyParams, DesktopScreenshotParams, DesktopScreenshotResult, DesktopTypeParams,
+    DesktopWindowsResult, ErrorCode, Refusal, TypeMethod, ViewOpenResult, ViewerName,
 };
+use handover_rfb::keys::Keysym;
 use handover_rfb::typing::KEYS_LIMIT;
 
-use super::action::Lacking;
+use super::action::{self, Lacking};
 use super::by::By;
 use super::command::{Command, Look};
 use super::handle::DesktopHandle;
@@ -131,5 +132,12 @@ impl DesktopHandle {
             index: lacking.index,
             character: lacking.character,
         })
+    }
+
+    /// The first key of a chord that the display would drop in silence.
+    pub(super) async fn lacks_key(&self, params: &DesktopKeyParams) -> Option<Keysym> {
+        let x11 = self.0.links.x11.as_ref()?;
+        let keys = action::chord(params).ok()?;
+        survey::in_time(x11.unpressable(keys)).await?
     }
 }

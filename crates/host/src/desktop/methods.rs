@@ -396,9 +396,9 @@ impl attach::Desktop for DesktopHandle {
         caller: &Caller,
         params: DesktopKeyParams,
     ) -> Result<ActionResult, Refusal> {
-        let action = self
-            .checked(caller, "desktop_key", action::key(&params))
-            .await?;
+        let lacks = self.lacks_key(&params).await;
+        let action = action::key(&params, lacks);
+        let action = self.checked(caller, "desktop_key", action).await?;
         self.act(caller, action).await
     }
 

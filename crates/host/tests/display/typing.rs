@@ -4,9 +4,11 @@ use std::path::PathBuf;
 
 use handover_host::display::{Stream, connect};
 use handover_rfb::clipboard::{Capabilities, ClipboardMessage, EXTENDED_CLIPBOARD, Sender};
+use handover_rfb::encodings::{LED_STATE, RAW};
 use handover_rfb::framing::{ServerEvent, ServerMessage, ServerParser};
 use handover_rfb::handshake::Credentials;
 use handover_rfb::input;
+use handover_rfb::keys::{Keysym, keysym_for_char};
 use handover_rfb::typing::{Method, PASTE_CHORD, TypingPlan, plan};
 
 use crate::xvnc::{Xvnc, until};
@@ -25,7 +27,7 @@ impl Typist {
             .expect("connected");
         assert!(connected.rest.is_empty());
         let mut out = Vec::new();
-        input::set_encodings(&[0, EXTENDED_CLIPBOARD], &mut out);
+        input::set_encodings(&[RAW, LED_STATE, EXTENDED_CLIPBOARD], &mut out);
         encode(&ClipboardMessage::Caps(Capabilities::OURS), &mut out);
         connected.stream.write_all(&out).await.expect("sent");
         Self {
@@ -113,7 +115,7 @@ async fn arrives(file: &PathBuf, text: &str) {
 #[tokio::test]
 async fn every_ascii_character_arrives_under_every_latin_layout() {
     let ascii: Vec<u8> = (b' '..=b'~').collect();
-    let ascii = String::from_utf8(ascii).expect("ASCII") + "\t\n";
+    let ascii = String::from_utf8(ascii).expect("ASCII") + "\t\nA";
     for layout in ["us", "de", "fr", "us,ru"] {
         let mut xvnc = Xvnc::start("640x480");
         let set = xvnc.command("setxkbmap").arg(layout).status();
@@ -122,7 +124,47 @@ async fn every_ascii_character_arrives_under_every_latin_layout() {
         let mut typist = Typist::connect(&xvnc).await;
         typist.type_text(&ascii, Method::Auto).await;
         arrives(&file, &ascii).await;
+        assert!(!caps_lock(&xvnc), "a capital at the end leaves it on");
     }
+}
+
+fn caps_lock(xvnc: &Xvnc) -> bool {
+    let output = xvnc
+        .command("xset")
+        .arg("q")
+        .stdout(std::process::Stdio::piped())
+        .output()
+        .expect("xset is installed");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let (_, state) = text.split_once("Caps Lock:").expect("its state");
+    state.trim_start().starts_with("on")
+}
+
+#[tokio::test]
+async fn a_key_that_the_display_would_drop_is_known_before() {
+    let xvnc = Xvnc::start("320x200");
+    let x11 = xvnc.x11();
+    let cyrillic: Vec<_> = ('а'..='я').filter_map(keysym_for_char).collect();
+    assert_eq!(x11.unpressable(cyrillic[..19].to_vec()).await, Ok(None));
+    let dropped = x11.unpressable(cyrillic.clone()).await;
+    assert_eq!(dropped, Ok(Some(cyrillic[19])));
+
+    // As the server itself does it.
+    let typist = Typist::connect(&xvnc).await;
+    let mut out = Vec::new();
+    // The very first key makes the server replace the mapping as a whole.
+    for keysym in [Keysym(0x61)].iter().chain(&cyrillic[..19]) {
+        keysym.message(true).encode(&mut out);
+        keysym.message(false).encode(&mut out);
+    }
+    typist.stream.write_all(&out).await.expect("sent");
+    until("the last of the keys added", async || {
+        let dropped = x11.unpressable(cyrillic[18..].to_vec()).await;
+        (dropped == Ok(Some(cyrillic[19]))).then_some(())
+    })
+    .await;
+    assert!(!xvnc.log().contains("Failure adding"));
+    assert_eq!(x11.unpressable(cyrillic[..19].to_vec()).await, Ok(None));
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use handover_rfb::keys::keysym_for_char;
+use handover_rfb::keys::{Keysym, keysym_for_char};
 use x11rb::connection::Connection;
 use x11rb::protocol::xproto::ConnectionExt as _;
 
@@ -17,28 +17,56 @@ pub struct Untyped {
     pub character: char,
 }
 
+/// The keyboard mapping of a display as its server uses it for key events.
+struct Mapping {
+    /// The keysyms of the active layout.
+    keysyms: HashSet<u32>,
+    /// Keys without any meaning, to which the server gives the keysyms that it lacks.
+    free: usize,
+}
+
+impl Mapping {
+    fn read(session: &Session) -> Result<Self, X11Error> {
+        let connection = &session.connection;
+        let setup = connection.setup();
+        let (first, last) = (setup.min_keycode, setup.max_keycode);
+        let mapping = connection.get_keyboard_mapping(first, last - first + 1)?;
+        let state = connection.query_pointer(session.root.root)?.reply()?.mask;
+        let mapping = mapping.reply()?;
+        // The server looks for a key in the active layout only; bits 13 and 14 tell which it is.
+        let columns = columns(u16::from(state) >> 13 & 3);
+        let width = usize::from(mapping.keysyms_per_keycode).max(1);
+        let keys = || mapping.keysyms.chunks(width);
+        Ok(Self {
+            keysyms: keys()
+                .flat_map(|key| columns.iter().filter_map(|&column| key.get(column)))
+                .copied()
+                .collect(),
+            free: keys()
+                .filter(|key| key.iter().all(|&keysym| keysym == x11rb::NO_SYMBOL))
+                .count(),
+        })
+    }
+}
+
 pub(super) fn untypable(session: &Session, text: &str) -> Result<Option<Untyped>, X11Error> {
-    let connection = &session.connection;
-    let setup = connection.setup();
-    let (first, last) = (setup.min_keycode, setup.max_keycode);
-    let mapping = connection.get_keyboard_mapping(first, last - first + 1)?;
-    let state = connection.query_pointer(session.root.root)?.reply()?.mask;
-    let mapping = mapping.reply()?;
-    // The server looks for a key in the active layout only; bits 13 and 14 tell which it is.
-    let columns = columns(u16::from(state) >> 13 & 3);
-    let mapped: HashSet<u32> = mapping
-        .keysyms
-        .chunks(usize::from(mapping.keysyms_per_keycode).max(1))
-        .flat_map(|key| columns.iter().filter_map(|&column| key.get(column)))
-        .copied()
-        .collect();
+    let Mapping { keysyms, .. } = Mapping::read(session)?;
     Ok(text
         .chars()
         .enumerate()
         .find(|&(_, character)| {
-            keysym_for_char(character).is_none_or(|keysym| !mapped.contains(&keysym.0))
+            keysym_for_char(character).is_none_or(|keysym| !keysyms.contains(&keysym.0))
         })
         .map(|(index, character)| Untyped { index, character }))
+}
+
+pub(super) fn unpressable(session: &Session, keys: &[Keysym]) -> Result<Option<Keysym>, X11Error> {
+    let Mapping { keysyms, free } = Mapping::read(session)?;
+    Ok(keys
+        .iter()
+        .filter(|key| !keysyms.contains(&key.0))
+        .nth(free)
+        .copied())
 }
 
 /// Where the old form of a mapping, which lists a key's symbols in a row, holds those of a

@@ -15,6 +15,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::time::{Duration, Instant};
 
 use handover_protocol::Window;
+use handover_rfb::keys::Keysym;
 use tokio::sync::oneshot;
 use x11rb::connection::Connection;
 use x11rb::errors::{ConnectError, ConnectionError, ReplyError, ReplyOrIdError};
@@ -204,6 +205,16 @@ impl X11 {
     pub async fn untypable(&self, text: &str) -> Result<Option<Untyped>, X11Error> {
         let text = text.to_owned();
         self.call(move |session| keyboard::untypable(session, &text))
+            .await
+    }
+
+    /// The first of `keys` that would be dropped in silence: the keyboard mapping lacks it, and
+    /// the server has no key left to give that meaning to; `None` if all can be pressed.
+    ///
+    /// # Errors
+    /// [`X11Error`].
+    pub async fn unpressable(&self, keys: Vec<Keysym>) -> Result<Option<Keysym>, X11Error> {
+        self.call(move |session| keyboard::unpressable(session, &keys))
             .await
     }
 
