@@ -17,7 +17,7 @@ use super::command::{Command, Look};
 use super::handle::DesktopHandle;
 use super::survey;
 use crate::callers::Caller;
-use crate::display::CaptureError;
+use crate::display::{Additions, CaptureError};
 
 impl DesktopHandle {
     /// May this caller look now?
@@ -127,7 +127,12 @@ impl DesktopHandle {
         }
         // A display that does not answer will not take keys either, and says so
         // then.
-        let lacking = survey::in_time(x11.untypable(params.text.expose())).await??;
+        let additions = match params.method {
+            Some(TypeMethod::Keys) => Additions::Allowed,
+            _ => Additions::Refused,
+        };
+        let text = params.text.expose();
+        let lacking = survey::in_time(x11.untypable(text, additions)).await??;
         Some(Lacking {
             index: lacking.index,
             character: lacking.character,

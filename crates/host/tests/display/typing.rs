@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use handover_host::display::{Stream, connect};
+use handover_host::display::{Additions, Stream, connect};
 use handover_rfb::clipboard::{Capabilities, ClipboardMessage, EXTENDED_CLIPBOARD, Sender};
 use handover_rfb::encodings::{LED_STATE, RAW};
 use handover_rfb::framing::{ServerEvent, ServerMessage, ServerParser};
@@ -175,7 +175,11 @@ async fn what_a_layout_lacks_is_pasted() {
     let file = terminal(&mut xvnc).await;
     let mut typist = Typist::connect(&xvnc).await;
     let text = "The quick brown fox jumps over the lazy dog.";
-    let lacking = xvnc.x11().untypable(text).await.expect("read");
+    let lacking = xvnc
+        .x11()
+        .untypable(text, Additions::Refused)
+        .await
+        .expect("read");
     assert!(lacking.is_some());
     typist.type_text(text, Method::Paste).await;
     arrives(&file, text).await;

@@ -1,6 +1,6 @@
 use std::time::{Duration, Instant};
 
-use handover_host::display::X11Error;
+use handover_host::display::{Additions, X11Error};
 use rustix::process::Signal;
 
 use crate::xvnc::{Xvnc, until, write_authority};
@@ -140,15 +140,26 @@ async fn the_keyboard_mapping_decides_what_can_be_typed() {
     let xvnc = Xvnc::start("320x200");
     let x11 = xvnc.x11();
     assert_eq!(
-        x11.untypable("Hello, World!\t\n").await.expect("read"),
+        x11.untypable("Hello, World!\t\n", Additions::Refused)
+            .await
+            .expect("read"),
         None
     );
     let missing = x11
-        .untypable("aé漢")
+        .untypable("aé漢", Additions::Refused)
         .await
         .expect("read")
         .expect("not on this keyboard");
     assert_eq!((missing.index, missing.character), (1, 'é'));
+    let more = "éàü漢字漢字";
+    assert_eq!(x11.untypable(more, Additions::Allowed).await, Ok(None));
+    let many: String = ('а'..='я').collect();
+    let missing = x11
+        .untypable(&many, Additions::Allowed)
+        .await
+        .expect("read")
+        .expect("too many");
+    assert_eq!(missing.index, 19);
     let use_layout = |layout: &str| {
         let set = xvnc
             .command("setxkbmap")
@@ -158,21 +169,33 @@ async fn the_keyboard_mapping_decides_what_can_be_typed() {
         assert!(set.success());
     };
     use_layout("fr");
-    assert_eq!(x11.untypable("é@~").await.expect("read"), None);
+    assert_eq!(
+        x11.untypable("é@~", Additions::Refused)
+            .await
+            .expect("read"),
+        None
+    );
     // The German keyboard has the circumflex as an accent only.
     use_layout("de");
     let missing = x11
-        .untypable("ß@^")
+        .untypable("ß@^", Additions::Refused)
         .await
         .expect("read")
         .expect("an accent");
     assert_eq!(missing.character, '^');
     // The layout in use counts, not another that is set up.
     use_layout("ru,us");
-    let missing = x11.untypable("1a").await.expect("read").expect("no Latin");
+    let missing = x11
+        .untypable("1a", Additions::Refused)
+        .await
+        .expect("read")
+        .expect("no Latin");
     assert_eq!(missing.character, 'a');
     use_layout("us,ru");
-    assert_eq!(x11.untypable("1a").await.expect("read"), None);
+    assert_eq!(
+        x11.untypable("1a", Additions::Refused).await.expect("read"),
+        None
+    );
 }
 
 #[tokio::test]

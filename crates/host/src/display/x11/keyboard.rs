@@ -49,24 +49,60 @@ impl Mapping {
     }
 }
 
-pub(super) fn untypable(session: &Session, text: &str) -> Result<Option<Untyped>, X11Error> {
-    let Mapping { keysyms, .. } = Mapping::read(session)?;
-    Ok(text
-        .chars()
-        .enumerate()
-        .find(|&(_, character)| {
-            keysym_for_char(character).is_none_or(|keysym| !keysyms.contains(&keysym.0))
-        })
-        .map(|(index, character)| Untyped { index, character }))
+/// Whether keys count that the server would have to add to the mapping.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Additions {
+    /// They do not: applications may take such a key for another one while they learn of it.
+    Refused,
+    /// They do, as far as there is room.
+    Allowed,
+}
+
+pub(super) fn untypable(
+    session: &Session,
+    text: &str,
+    additions: Additions,
+) -> Result<Option<Untyped>, X11Error> {
+    let mapping = Mapping::read(session)?;
+    let lacking = mapping.lacking(text.chars().map(keysym_for_char), additions);
+    Ok(lacking.and_then(|index| {
+        let character = text.chars().nth(index)?;
+        Some(Untyped { index, character })
+    }))
 }
 
 pub(super) fn unpressable(session: &Session, keys: &[Keysym]) -> Result<Option<Keysym>, X11Error> {
-    let Mapping { keysyms, free } = Mapping::read(session)?;
-    Ok(keys
-        .iter()
-        .filter(|key| !keysyms.contains(&key.0))
-        .nth(free)
-        .copied())
+    let mapping = Mapping::read(session)?;
+    let lacking = mapping.lacking(keys.iter().copied().map(Some), Additions::Allowed);
+    Ok(lacking.and_then(|index| keys.get(index).copied()))
+}
+
+impl Mapping {
+    /// The place of the first of `keys` that cannot be pressed; `None` among them is no key.
+    fn lacking(
+        &self,
+        keys: impl Iterator<Item = Option<Keysym>>,
+        additions: Additions,
+    ) -> Option<usize> {
+        let room = match additions {
+            Additions::Refused => 0,
+            Additions::Allowed => self.free,
+        };
+        let mut added = HashSet::new();
+        for (index, key) in keys.enumerate() {
+            let Some(Keysym(keysym)) = key else {
+                return Some(index);
+            };
+            if self.keysyms.contains(&keysym) || added.contains(&keysym) {
+                continue;
+            }
+            if added.len() == room {
+                return Some(index);
+            }
+            added.insert(keysym);
+        }
+        None
+    }
 }
 
 /// Where the old form of a mapping, which lists a key's symbols in a row, holds those of a

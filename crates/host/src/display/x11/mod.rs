@@ -25,7 +25,7 @@ use x11rb::rust_connection::RustConnection;
 pub use clients::XClient;
 pub use cookie::UntrustedCookie;
 pub use desk::Pointer;
-pub use keyboard::Untyped;
+pub use keyboard::{Additions, Untyped};
 use stream::TimedStream;
 
 /// How long a call may take, waiting for others included.
@@ -197,14 +197,18 @@ impl X11 {
     }
 
     /// The first character of `text` that the keyboard mapping of the display cannot produce as
-    /// it is now; `None` if it can produce all. A key event for another one would use up one of
-    /// the few keys that the server can add.
+    /// it is now or, with [`Additions::Allowed`], with the keys that the server can still add;
+    /// `None` if it can produce all.
     ///
     /// # Errors
     /// [`X11Error`].
-    pub async fn untypable(&self, text: &str) -> Result<Option<Untyped>, X11Error> {
+    pub async fn untypable(
+        &self,
+        text: &str,
+        additions: Additions,
+    ) -> Result<Option<Untyped>, X11Error> {
         let text = text.to_owned();
-        self.call(move |session| keyboard::untypable(session, &text))
+        self.call(move |session| keyboard::untypable(session, &text, additions))
             .await
     }
 
