@@ -178,6 +178,8 @@ impl<S: Session> Connection<S> {
                 }
                 Line::Whole(line) => self.line(&line, sender, mixed).await,
             }
+            // A client that floods its connection must not keep others from theirs.
+            task::yield_now().await;
         }
     }
 

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use handover_control::{Arbiter, Control, FlushId, Moment, PermitId, Phase, ViewerId};
 use handover_protocol::{DesktopId, ErrorCode, Refusal};
 use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
 
 use super::acting::Acting;
 use super::by::By;
@@ -30,6 +31,8 @@ use handover_rfb::clipboard::ClipboardMessage;
 pub(super) struct OutsidePermit {
     pub(super) by: By,
     pub(super) what: String,
+    /// Tells when the process that holds it has ended; dropped with the permit.
+    pub(super) _watching: JoinSet<()>,
 }
 
 /// The task's state. See the module's description.

@@ -9,6 +9,7 @@ use handover_protocol::{
 };
 use serde_json::{Map, Value};
 use tokio::sync::oneshot;
+use tokio::task::JoinSet;
 
 use super::acting::Queued;
 use super::action::Action;
@@ -60,6 +61,8 @@ pub enum Command {
         by: By,
         /// Whose processes do it.
         owner: OwnerId,
+        /// Tells when they have ended.
+        watching: JoinSet<()>,
         /// What it is, in a word.
         what: String,
         /// Where the answer goes.

@@ -11,6 +11,7 @@ use handover_protocol::{
 };
 use serde_json::Map;
 use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
 
 use super::acting::{HOST, Queued};
 use super::action::{Action, Bounds};
@@ -164,6 +165,7 @@ impl DesktopHandle {
         self.ask(|reply| Command::Permit {
             by,
             owner: HOST,
+            watching: JoinSet::new(),
             what,
             reply,
         })

@@ -19,9 +19,11 @@ use super::action;
 use super::by::By;
 use super::command::Command;
 use super::handle::DesktopHandle;
+use super::owners;
 use super::terms;
 use crate::attach;
 use crate::callers::{Caller, ConnectionId};
+use crate::system::process::ProcessIdentity;
 
 /// How long a person waits for the holder's answer if they do not say.
 const DEFAULT_REQUEST_WAIT_MS: u64 = 60_000;
@@ -219,10 +221,16 @@ impl attach::Desktop for DesktopHandle {
         }
         let by = By::from(caller);
         let owner = OwnerId(caller.connection.0);
+        let process = ProcessIdentity {
+            pid: caller.pid,
+            start_ticks: caller.start_ticks,
+        };
+        let watching = owners::watch(process, owner, self.0.commands.downgrade());
         let (permit, epoch) = self
             .ask(|reply| Command::Permit {
                 by,
                 owner,
+                watching,
                 what: params.what,
                 reply,
             })

@@ -19,6 +19,7 @@ mod links;
 mod looking;
 mod methods;
 mod observation;
+mod owners;
 mod person;
 mod programs;
 mod record;

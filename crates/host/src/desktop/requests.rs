@@ -38,9 +38,17 @@ impl Actor {
             Command::Permit {
                 by,
                 owner,
+                watching,
                 what,
                 reply,
-            } => self.outside_permit(by, owner, what, reply),
+            } => {
+                let outside = OutsidePermit {
+                    by,
+                    what,
+                    _watching: watching,
+                };
+                self.outside_permit(outside, owner, reply);
+            }
             Command::Complete { permit, by, reply } => self.complete(permit, by, reply),
             Command::OwnerGone(owner) => self.owner_gone(owner, now),
             Command::Acquire(ask) => self.acquire(ask),
@@ -170,15 +178,14 @@ impl Actor {
 
     fn outside_permit(
         &mut self,
-        by: By,
+        outside: OutsidePermit,
         owner: OwnerId,
-        what: String,
         reply: Answer<(PermitId, handover_control::Epoch)>,
     ) {
-        let permit = self.permit(&by, owner, clock::now());
+        let permit = self.permit(&outside.by, owner, clock::now());
         let epoch = self.arbiter.status().epoch;
         if let Ok(permit) = permit {
-            self.outside.insert(permit, OutsidePermit { by, what });
+            self.outside.insert(permit, outside);
         }
         answer(reply, permit.map(|permit| (permit, epoch)));
     }
