@@ -94,7 +94,9 @@ impl Failure {
     /// What a person reads.
     pub fn to_text(&self) -> String {
         let mut text = format!("handover: {}", plain_lines(&self.refusal.message));
-        if let Some(lease) = self.refusal.fact::<LeaseView>("lease") {
+        let lease = self.refusal.fact::<LeaseView>("lease");
+        // Where the message does not tell already.
+        if let Some(lease) = lease.filter(|lease| !self.refusal.message.contains(&lease.holder)) {
             text.push_str(&format!(
                 "\n  held by {} since {}, for {} more unless renewed",
                 plain(&lease.holder),

@@ -6,13 +6,12 @@ use serde_json::Value;
 use super::super::duration;
 
 /// Fields that a sentence or the page itself tells already.
-const TOLD: [&str; 14] = [
+const TOLD: &[&str] = &[
     "x",
     "y",
-    "dx",
-    "dy",
-    "from",
-    "to",
+    "toX",
+    "toY",
+    "program",
     "chars",
     "keys",
     "outcome",
@@ -55,13 +54,16 @@ pub fn what(event: &Event) -> String {
         "desktop_double_click" => format!("double click{place}"),
         "desktop_move" => format!("pointer moved{place}"),
         "desktop_scroll" => format!("wheel turned{place}"),
-        "desktop_drag" => "drag".to_owned(),
+        "desktop_drag" => match (number("toX"), number("toY")) {
+            (Some(x), Some(y)) => format!("drag{place} to {x},{y}"),
+            _ => "drag".to_owned(),
+        },
         "desktop_type" => match number("chars") {
             Some(chars) => format!("typed {chars} characters"),
             None => "typed".to_owned(),
         },
         "desktop_key" => format!("pressed {}", text("keys").unwrap_or("a key")),
-        "desktop_launch" => "started a program".to_owned(),
+        "desktop_launch" => format!("started {}", text("program").unwrap_or("a program")),
         "desktop_screenshot" => "took a picture".to_owned(),
         "takeover_start" => format!("{holder} took control"),
         "takeover_return" => format!("control given back{held}"),

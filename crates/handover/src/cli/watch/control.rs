@@ -99,7 +99,7 @@ pub async fn run(
     })?;
     let outcome = takeover.hold(&args, &view, &mut signals, beats).await?;
     // Nothing is lost if nobody can read it any more.
-    let _ = takeover.screen.say(&outcome.text(), Some(outcome.json()));
+    let _ = takeover.screen.tell(&outcome.text(), Some(outcome.json()));
     if matches!(outcome.cause, Cause::Suspended) {
         signals::suspend()?;
     }
@@ -127,7 +127,7 @@ impl Takeover {
             Err(failure) => Cause::NoViewer(failure.message().to_owned()),
             Ok(viewer) => {
                 if viewer.is_none() {
-                    let _ = self.screen.say(&viewer::ways(&view.socket_path), None);
+                    let _ = self.screen.tell(&viewer::ways(&view.socket_path), None);
                     if args.viewer == Choice::Auto {
                         self.viewer_due = Some(Instant::now() + args.wait);
                     }
@@ -154,7 +154,7 @@ impl Takeover {
             "foreignClients": lease.foreign_clients,
         });
         let text = granted(&self.desktop, &lease.foreign_clients);
-        let _ = self.screen.say(&text, Some(json));
+        let _ = self.screen.say(&text, json);
     }
 
     /// Waits until something ends the takeover, and says what. The lease may still be live then.
@@ -213,7 +213,7 @@ impl Takeover {
                     let json = json!({
                         "event": "warning", "limit": warning.limit, "leftMs": warning.left_ms,
                     });
-                    let _ = self.screen.say(&text, Some(json));
+                    let _ = self.screen.say(&text, json);
                 }
                 false
             }
@@ -231,7 +231,7 @@ impl Takeover {
                     let json = json!({
                         "event": "request", "from": request.from, "note": request.note,
                     });
-                    let _ = self.screen.say(&text, Some(json));
+                    let _ = self.screen.say(&text, json);
                 }
                 false
             }
@@ -282,7 +282,7 @@ impl Takeover {
             self.viewer_due = None;
             let viewer = to_value(&lease.viewer).unwrap_or_default();
             let json = json!({ "event": "viewer", "viewer": viewer });
-            let _ = self.screen.say("a viewer has connected", Some(json));
+            let _ = self.screen.say("a viewer has connected", json);
         }
         if self.viewer_due.is_some_and(|due| due <= Instant::now()) {
             let message = "no viewer connected in time, so control was returned; \

@@ -5,11 +5,10 @@ use std::io::{self, IsTerminal, Write};
 use handover_protocol::{ControlStatusResult, DesktopId};
 use serde_json::Value;
 
-use super::super::context::print_json;
 use super::super::duration;
 use super::super::text::{plain, shortened};
 
-/// Where it goes: JSON to standard output, else text to standard error.
+/// Where it goes: JSON and results to standard output, the rest to standard error.
 #[derive(Debug)]
 pub struct Screen {
     json: bool,
@@ -28,14 +27,24 @@ impl Screen {
         }
     }
 
-    /// A message for people, and what programs get instead, if anything. It fails if nobody can
-    /// read it any more, which must not get in the way of returning control.
-    pub fn say(&mut self, message: &str, json: Option<Value>) -> io::Result<()> {
+    /// What the command is for, on standard output, and what programs get instead, if anything.
+    /// Like everything here it fails if nobody can read it any more, which must not get in the
+    /// way of returning control.
+    pub fn tell(&mut self, text: &str, json: Option<Value>) -> io::Result<()> {
+        self.clear()?;
+        let mut out = io::stdout().lock();
+        match json {
+            Some(json) if self.json => writeln!(out, "{json}")?,
+            _ if self.json => {}
+            _ => writeln!(out, "{}", text.trim_end())?,
+        }
+        out.flush()
+    }
+
+    /// A message about what goes on; programs get it on standard output.
+    pub fn say(&mut self, message: &str, json: Value) -> io::Result<()> {
         if self.json {
-            // The error of a closed pipe is the only one there is.
-            return json.map_or(Ok(()), |json| {
-                print_json(&json).map_err(|_| io::ErrorKind::BrokenPipe.into())
-            });
+            return self.tell(message, Some(json));
         }
         self.clear()?;
         let mut out = io::stderr().lock();
@@ -74,8 +83,13 @@ pub fn line(status: &ControlStatusResult, left_ms: u64, held_ms: u64) -> String 
         .lease
         .as_ref()
         .map_or("nobody", |lease| lease.holder.as_str());
+    let waiting = match &status.requests[..] {
+        [] => "no agent waiting".to_owned(),
+        [only] => format!("1 agent waiting ({})", shortened(&only.reason, 40)),
+        several => format!("{} agents waiting", several.len()),
+    };
     let mut line = format!(
-        "{}: {} has control, {} left, held {}",
+        "{}: {} has control, {} left, {waiting}, held {}",
         status.desktop,
         plain(holder),
         duration::show(left_ms),
@@ -87,11 +101,6 @@ pub fn line(status: &ControlStatusResult, left_ms: u64, held_ms: u64) -> String 
         .is_some_and(|lease| !lease.viewer_connected)
     {
         line.push_str(", no viewer");
-    }
-    match &status.requests[..] {
-        [] => line.push_str(", no agent waiting"),
-        [only] => line.push_str(&format!(", 1 agent waiting: {}", plain(&only.reason))),
-        several => line.push_str(&format!(", {} agents waiting", several.len())),
     }
     line
 }
@@ -136,9 +145,9 @@ mod tests {
     fn lines() {
         let request = json!({"requestId": "r1", "reason": "log in\u{1b}[2J", "state": "taken",
                              "since": "2026-01-31T09:30:00.250Z"});
-        insta::assert_snapshot!(line(&status(json!([])), 27_500, 61_000), @"d1: ada (pid 7) has control, 27 s left, held 1:01, no viewer, no agent waiting");
-        insta::assert_snapshot!(line(&status(json!([request])), 27_500, 61_000), @r"d1: ada (pid 7) has control, 27 s left, held 1:01, no viewer, 1 agent waiting: log in\u{1b}[2J");
-        insta::assert_snapshot!(line(&status(json!([request, request])), 500, 100), @"d1: ada (pid 7) has control, 0.5 s left, held 0.1 s, no viewer, 2 agents waiting");
+        insta::assert_snapshot!(line(&status(json!([])), 27_500, 61_000), @"d1: ada (pid 7) has control, 27 s left, no agent waiting, held 1:01, no viewer");
+        insta::assert_snapshot!(line(&status(json!([request])), 27_500, 61_000), @r"d1: ada (pid 7) has control, 27 s left, 1 agent waiting (log in\u{1b}[2J), held 1:01, no viewer");
+        insta::assert_snapshot!(line(&status(json!([request, request])), 500, 100), @"d1: ada (pid 7) has control, 0.5 s left, 2 agents waiting, held 0.1 s, no viewer");
     }
 
     #[test]
