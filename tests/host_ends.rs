@@ -58,6 +58,30 @@ fn killed_in_human_time() {
     check_exclusion(&recorder.seen(), &records, AGENT, PERSON);
 }
 
+/// A button that the killed host held is released though no other host comes, and where it is.
+#[test]
+fn killed_with_a_button_held() {
+    let session = Session::up();
+    let recorder = Recorder::everything(&session.display());
+    let holder = session.take(json!({}));
+    holder.viewer.pointer(1, 200, 200);
+    holder.viewer.pointer(1, 240, 260);
+    eventually("the button is held", SHORT, || {
+        (recorder.held().len() == 1).then_some(())
+    });
+    signal(session.host(), Signal::KILL);
+    eventually("the button is released", SHORT, || {
+        recorder.held().is_empty().then_some(())
+    });
+    let x = session.display().connect();
+    let root = x11rb::connection::Connection::setup(&x).roots[0].root;
+    let pointer = x11rb::protocol::xproto::ConnectionExt::query_pointer(&x, root)
+        .expect("sent")
+        .reply()
+        .expect("reply");
+    assert_eq!((pointer.root_x, pointer.root_y), (240, 260));
+}
+
 /// Killed while an agent types: the rest is never typed.
 #[test]
 fn killed_in_agent_time() {

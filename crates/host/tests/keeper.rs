@@ -10,7 +10,7 @@ use handover_host::keeper::client::{Keeper, KeeperError, KeeperEvent};
 use handover_host::keeper::wire::Exit;
 use handover_host::system::process::{self, ProcessIdentity};
 use rustix::process::Signal;
-use support::{below, ended, eventually, keeper, options, pid_in, program, shell};
+use support::{below, ended, eventually, keeper, options, own_memory, pid_in, program, shell};
 
 const GRACE: Duration = Duration::from_millis(300);
 
@@ -154,11 +154,11 @@ async fn what_a_killed_keeper_leaves_is_killed() {
     let dir = tempfile::tempdir().unwrap();
     let (keeper, mut events) = keeper(dir.path()).await;
     let server = keeper
-        .start_server(&shell(dir.path(), "exec sleep 1000"))
+        .start_server(&shell(dir.path(), "exec sleep 1000"), None)
         .await
         .unwrap();
     assert!(matches!(
-        keeper.start_server(&shell(dir.path(), "true")).await,
+        keeper.start_server(&shell(dir.path(), "true"), None).await,
         Err(KeeperError::Refused(_))
     ));
     let scripts = [
@@ -236,12 +236,7 @@ async fn is_small_and_holds_nothing_of_its_starter_open() {
     let stat = process::Stat::of(keeper.process().pid).unwrap();
     assert_eq!(stat.name, "handover-keeper");
     assert_eq!(stat.session, stat.pid, "a session of its own");
-    let status = std::fs::read_to_string(format!("/proc/{}/status", stat.pid)).unwrap();
-    let resident: u64 = status
-        .lines()
-        .find_map(|line| line.strip_prefix("RssAnon:"))
-        .and_then(|line| line.trim().strip_suffix("kB")?.trim().parse().ok())
-        .unwrap();
+    let resident = own_memory(keeper.process());
     assert!(resident < 2048, "{resident} KiB of its own memory");
     keeper.end(GRACE).await;
 }

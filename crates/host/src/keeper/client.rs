@@ -20,7 +20,9 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;
 
 use super::leftovers;
-use super::wire::{Exit, KeeperLine, KeeperStatus, Launch, MARKER, MAX_LINE, Request, RequestLine};
+use super::wire::{
+    Exit, KeeperLine, KeeperStatus, Launch, MARKER, MAX_LINE, Request, RequestLine, ServerAccess,
+};
 use super::{Arguments, Owner, SUBCOMMAND};
 use crate::system::creds;
 use crate::system::process::{self, ProcessIdentity, Stat};
@@ -233,9 +235,18 @@ impl Keeper {
 
     /// Starts the display server: like [`Keeper::launch`], but it dies with the keeper, and its end is
     /// reported as [`KeeperEvent::ServerExited`]. Refused while an earlier server lives.
-    pub async fn start_server(&self, launch: &Launch) -> Result<ProcessIdentity, KeeperError> {
-        let launch = launch.clone();
-        self.call(&Request::StartServer { launch }, DEADLINE).await
+    ///
+    /// With `access`, the keeper lets go of the mouse buttons that a host holds when it dies.
+    pub async fn start_server(
+        &self,
+        launch: &Launch,
+        access: Option<&ServerAccess>,
+    ) -> Result<ProcessIdentity, KeeperError> {
+        let request = Request::StartServer {
+            launch: launch.clone(),
+            access: access.cloned(),
+        };
+        self.call(&request, DEADLINE).await
     }
 
     /// Starts a program in a session of its own. That it was started says nothing about how it goes:

@@ -1,12 +1,14 @@
 //! The keeper: a small process that is parent and subreaper of one tree, so that nothing below it
 //! can get lost and a crash of the host loses no desktop.
 //!
-//! It has one thread and no async runtime, holds no state worth losing, and decides nothing but one
-//! thing: when no host has been connected for its orphan timeout, it ends its tree and itself. With a
-//! timeout of zero that is at once, which is what an agent's keeper does.
+//! It has one thread and no async runtime, holds no state worth losing, and does two things by itself.
+//! When no host has been connected for its orphan timeout, it ends its tree and itself; with a timeout
+//! of zero that is at once, which is what an agent's keeper does. And when a host has died, it lets go
+//! of the mouse buttons that the host held ([`let_go`]).
 
 pub mod client;
 mod leftovers;
+mod let_go;
 mod serve;
 mod spawn;
 mod tree;

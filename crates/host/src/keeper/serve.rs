@@ -12,6 +12,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::Arguments;
+use super::let_go::LettingGo;
 use super::spawn::spawn;
 use super::tree::end_below;
 use super::wire::{
@@ -44,6 +45,7 @@ pub(super) fn serve(
         server: None,
         started: HashMap::new(),
         connections: Vec::new(),
+        letting_go: LettingGo::default(),
         signals,
     };
     let mut orphaned_at = boot_nanos();
@@ -56,7 +58,8 @@ pub(super) fn serve(
             if left.is_zero() {
                 break;
             }
-            Some(left)
+            let look = keeper.letting_go.look(gone, keeper.has_server());
+            Some(look.map_or(left, |look| look.min(left)))
         } else {
             None
         };
@@ -87,6 +90,7 @@ pub(super) fn serve(
         keeper.connections.retain(|connection| !connection.closed);
         if had_host && !keeper.has_host() {
             orphaned_at = boot_nanos();
+            keeper.letting_go.begin();
         }
     }
     // Nobody can begin anything while the tree ends.
@@ -105,6 +109,7 @@ struct Keeper<'a> {
     /// What we started and have not reaped, by pid.
     started: HashMap<u32, ProcessIdentity>,
     connections: Vec<Connection>,
+    letting_go: LettingGo,
     signals: &'a SignalPipe,
 }
 
@@ -135,16 +140,23 @@ impl Keeper<'_> {
             .any(|connection| connection.is_host && !connection.closed)
     }
 
-    fn poll(&self, listener: &UnixListener, wait: Option<Duration>) -> io::Result<Ready> {
+    fn has_server(&self) -> bool {
+        self.server.is_some_and(|server| server.exit.is_none())
+    }
+
+    fn poll(&mut self, listener: &UnixListener, wait: Option<Duration>) -> io::Result<Ready> {
         let mut fds = vec![
             PollFd::from_borrowed_fd(self.signals.as_fd(), PollFlags::IN),
             PollFd::from_borrowed_fd(listener.as_fd(), PollFlags::IN),
         ];
-        for connection in &self.connections {
-            fds.push(PollFd::from_borrowed_fd(
-                connection.stream.as_fd(),
-                PollFlags::IN,
-            ));
+        // A host that comes while we are at the display waits for its first answer: it would take our
+        // connection there for a stranger's.
+        let busy = self.letting_go.running();
+        match busy {
+            Some(end) => fds.push(PollFd::from_borrowed_fd(end, PollFlags::IN)),
+            None => fds.extend(self.connections.iter().map(|connection| {
+                PollFd::from_borrowed_fd(connection.stream.as_fd(), PollFlags::IN)
+            })),
         }
         let timeout = wait.map(|wait| Timespec {
             tv_sec: wait.as_secs() as i64,
@@ -156,13 +168,17 @@ impl Keeper<'_> {
             Err(errno) => return Err(errno.into()),
         }
         let is_ready = |fd: &PollFd<'_>| !fd.revents().is_empty();
-        Ok(Ready {
+        let mut ready = Ready {
             signals: is_ready(&fds[0]),
             listener: is_ready(&fds[1]),
-            connections: (0..self.connections.len())
+            connections: (0..fds.len() - 2)
                 .filter(|&index| is_ready(&fds[index + 2]))
                 .collect(),
-        })
+        };
+        if busy.is_some() && !std::mem::take(&mut ready.connections).is_empty() {
+            self.letting_go.ended();
+        }
+        Ok(ready)
     }
 
     /// Takes a connection of our own user that does not come from the tree we keep: what runs on a
@@ -229,12 +245,12 @@ impl Keeper<'_> {
                 let result = self.start(&launch, false);
                 self.answer(index, id, result);
             }
-            Ok(Request::StartServer { launch }) => {
-                let result = match self.server {
-                    Some(ServerStatus { exit: None, .. }) => {
-                        Err(io::Error::other("a display server is running"))
-                    }
-                    _ => self.start(&launch, true),
+            Ok(Request::StartServer { launch, access }) => {
+                let result = if self.has_server() {
+                    Err(io::Error::other("a display server is running"))
+                } else {
+                    self.letting_go = LettingGo::of(access);
+                    self.start(&launch, true)
                 };
                 self.answer(index, id, result);
             }

@@ -38,6 +38,20 @@ pub struct Launch {
     pub log: PathBuf,
 }
 
+/// How to reach a display server. Secrets are told by the files that hold them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ServerAccess {
+    /// The display's number.
+    pub display: u32,
+    /// Its X cookie, an Xauthority file.
+    pub xauthority: PathBuf,
+    /// Where it listens for RFB.
+    pub rfb_socket: PathBuf,
+    /// Its passwords, as JSON.
+    pub passwords: PathBuf,
+}
+
 /// What the host asks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "camelCase")]
@@ -51,6 +65,10 @@ pub enum Request {
     StartServer {
         /// What.
         launch: Launch,
+        /// How the keeper reaches it; without, buttons that a dying host holds stay pressed until the
+        /// next.
+        #[serde(default)]
+        access: Option<ServerAccess>,
     },
     /// The answer is a [`KeeperStatus`].
     Status,

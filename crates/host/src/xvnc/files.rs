@@ -1,11 +1,12 @@
 //! A desktop's files: its cookie, its passwords, its sockets.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use handover_protocol::DesktopId;
 use serde::{Deserialize, Serialize};
 
+use crate::keeper::wire::ServerAccess;
 use crate::session::SessionPaths;
 use crate::system::atomic_file::replace_volatile;
 use crate::system::dirs;
@@ -42,6 +43,11 @@ impl std::fmt::Debug for Passwords {
 }
 
 impl Passwords {
+    /// Reads them from where a desktop keeps them for the next host.
+    pub(crate) fn read(path: &Path) -> io::Result<Self> {
+        Ok(serde_json::from_slice(&std::fs::read(path)?)?)
+    }
+
     fn random() -> io::Result<Self> {
         let password = || -> io::Result<String> {
             // 32 of 64 values a character would do; all of base 64 but for what needs quoting.
@@ -86,11 +92,17 @@ impl DesktopFiles {
 
     /// The X cookie itself, a secret.
     pub fn cookie(&self) -> io::Result<[u8; COOKIE_LENGTH]> {
-        let entry = std::fs::read(self.xauthority())?;
-        entry
-            .last_chunk()
-            .copied()
-            .ok_or_else(|| io::ErrorKind::InvalidData.into())
+        read_cookie(&self.xauthority())
+    }
+
+    /// How the display of this number is reached.
+    pub(super) fn access(&self, display: u32) -> ServerAccess {
+        ServerAccess {
+            display,
+            xauthority: self.xauthority(),
+            rfb_socket: self.rfb_socket.clone(),
+            passwords: self.clear_passwords(),
+        }
     }
 
     /// Writes an Xauthority file with another cookie for the same display.
@@ -128,9 +140,7 @@ impl DesktopFiles {
     }
 
     pub(super) fn read_passwords(&self) -> io::Result<Passwords> {
-        Ok(serde_json::from_slice(&std::fs::read(
-            self.clear_passwords(),
-        )?)?)
+        Passwords::read(&self.clear_passwords())
     }
 
     pub(super) fn remove(&self) -> io::Result<()> {
@@ -146,6 +156,15 @@ impl DesktopFiles {
 /// Bytes of a `MIT-MAGIC-COOKIE-1`.
 const COOKIE_LENGTH: usize = 16;
 
+/// The cookie of a desktop's Xauthority file, which has one entry.
+pub(crate) fn read_cookie(xauthority: &Path) -> io::Result<[u8; COOKIE_LENGTH]> {
+    let entry = std::fs::read(xauthority)?;
+    entry
+        .last_chunk()
+        .copied()
+        .ok_or_else(|| io::ErrorKind::InvalidData.into())
+}
+
 /// One entry of an Xauthority file: family, address, number, name, data, each text with its length,
 /// numbers in network order. Family "wild" and an empty number fit every display.
 fn xauthority_entry(cookie: &[u8; COOKIE_LENGTH]) -> Vec<u8> {
@@ -159,7 +178,7 @@ fn xauthority_entry(cookie: &[u8; COOKIE_LENGTH]) -> Vec<u8> {
     entry
 }
 
-fn remove_if_there(path: &std::path::Path) -> io::Result<()> {
+fn remove_if_there(path: &Path) -> io::Result<()> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),

@@ -23,6 +23,7 @@ use crate::system::socket::{self, BindError};
 
 pub use applications::{NoWindowManager, WindowManager, application_env, find_program};
 pub use connections::{ConnectionEvent, ConnectionLog};
+pub(crate) use files::read_cookie;
 pub use files::{DesktopFiles, Passwords};
 pub use network::Network;
 
@@ -157,7 +158,8 @@ pub async fn start(
             log: files.log.clone(),
         };
         let attempt_start = std::fs::metadata(&files.log).map_or(0, |metadata| metadata.len());
-        let server = keeper.start_server(&launch).await?;
+        let access = files.access(number);
+        let server = keeper.start_server(&launch, Some(&access)).await?;
         match wait_until_ready(server, number, until).await {
             Readiness::Ready => {
                 return Ok(Started {

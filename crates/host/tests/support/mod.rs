@@ -85,3 +85,13 @@ pub fn below(root: ProcessIdentity) -> Vec<u32> {
         .map(|stat| stat.pid)
         .collect()
 }
+
+/// Memory of a process that is in no file, in KiB.
+pub fn own_memory(process: ProcessIdentity) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", process.pid)).unwrap();
+    status
+        .lines()
+        .find_map(|line| line.strip_prefix("RssAnon:"))
+        .and_then(|line| line.trim().strip_suffix("kB")?.trim().parse().ok())
+        .unwrap()
+}

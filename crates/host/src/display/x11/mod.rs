@@ -137,7 +137,7 @@ impl X11 {
     /// # Errors
     /// What the system says if it grants no thread.
     pub fn spawn(display: u32, cookie: [u8; COOKIE_LENGTH]) -> std::io::Result<Self> {
-        let path = PathBuf::from(format!("/tmp/.X11-unix/X{display}"));
+        let path = socket_path(display);
         let (calls, received) = sync_channel(QUEUE);
         std::thread::Builder::new()
             .name(format!("x11-{display}"))
@@ -258,6 +258,23 @@ impl X11 {
             Err(_) => Err(X11Error::Timeout),
         }
     }
+}
+
+/// Where the pointer is and which of its buttons are pressed, asked on the caller's own thread over a
+/// connection of its own.
+///
+/// # Errors
+/// [`X11Error`]; `Timeout` if there is no answer until `deadline`.
+pub fn pointer_now(
+    display: u32,
+    cookie: [u8; COOKIE_LENGTH],
+    deadline: Instant,
+) -> Result<Pointer, X11Error> {
+    desk::pointer(&Session::open(&socket_path(display), cookie, deadline)?)
+}
+
+fn socket_path(display: u32) -> PathBuf {
+    PathBuf::from(format!("/tmp/.X11-unix/X{display}"))
 }
 
 fn thread_gone() -> X11Error {
