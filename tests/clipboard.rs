@@ -61,10 +61,10 @@ fn from_the_desktop_to_the_holder() {
     let session = Session::up();
     let (watcher, _) = session.viewer();
     watcher.first_frame();
+    let display = session.display();
     copy(&session, "before");
     let mut holder = session.take(json!({}));
     let mut agent_copy = session.place.command("xclip");
-    let display = session.display();
     agent_copy
         .args(["-selection", "clipboard"])
         .env("DISPLAY", &display.name)

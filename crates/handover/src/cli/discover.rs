@@ -1,6 +1,7 @@
 //! Finding the session that a command is about.
 
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use handover_host::session::{SessionState, SessionSummary};
 use handover_host::system::dirs::Roots;
@@ -10,6 +11,12 @@ use serde_json::{Value, json};
 use super::context::Context;
 use super::failure::Failure;
 use super::text::plain;
+
+/// How long the kernel may take to end a killed host, whose lock lives as long as its last thread.
+const LOCK_RELEASED_WITHIN: Duration = Duration::from_secs(3);
+
+/// How often the lock is looked at meanwhile.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// Live hosts of this user, newest first.
 pub fn live() -> Vec<Manifest> {
@@ -68,19 +75,29 @@ pub fn stored_session(context: &Context) -> Result<SessionSummary, Failure> {
 
 /// The session to bring back that `wanted` names, which must not be running.
 pub fn stopped(wanted: &str) -> Result<SessionId, Failure> {
-    let found = stored()?
-        .into_iter()
-        .find(|session| session.info.id.as_str() == wanted || session.info.name == wanted);
-    match found {
-        Some(session) if session.state == SessionState::Live => {
-            let id = session.info.id;
+    let asked = Instant::now();
+    loop {
+        let found = stored()?
+            .into_iter()
+            .find(|session| session.info.id.as_str() == wanted || session.info.name == wanted);
+        let session = found.ok_or_else(|| unknown(Some(wanted)))?;
+        let id = session.info.id;
+        if session.state != SessionState::Live {
+            return Ok(id);
+        }
+        // A host that was killed a moment ago may still be on its way out, with the lock in hand.
+        if serves(&id) || asked.elapsed() > LOCK_RELEASED_WITHIN {
             let message =
                 format!("session {id} is running already; there is nothing to bring back");
-            Err(Failure::new(ErrorCode::AlreadyRunning, message).with("sessionId", id))
+            return Err(Failure::new(ErrorCode::AlreadyRunning, message).with("sessionId", id));
         }
-        Some(session) => Ok(session.info.id),
-        None => Err(unknown(Some(wanted))),
+        std::thread::sleep(LOOK_AGAIN);
     }
+}
+
+/// Whether a host of this session is there to be connected to.
+fn serves(id: &SessionId) -> bool {
+    live().iter().any(|manifest| manifest.session_id == *id)
 }
 
 /// If the session exists but no host serves it: what to do.

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::time::Duration;
 
 use handover_control::{OwnerId, PauseReason, PermitId};
 use handover_protocol::{
@@ -24,6 +25,9 @@ use super::terms;
 use super::view::ControlView;
 use crate::callers::Caller;
 use crate::viewer::Viewers;
+
+/// How often a window manager that has not begun is looked for.
+const MANAGED_AGAIN: Duration = Duration::from_millis(5);
 
 /// What a handle is made of.
 pub(super) struct Inner {
@@ -291,6 +295,19 @@ impl DesktopHandle {
         };
         let launch = programs.prepare(params, None).await?;
         programs.launch(launch).await.map(drop)
+    }
+
+    /// Waits up to `bound` until the window manager looks after the windows; whether it does.
+    pub async fn managed(&self, bound: Duration) -> bool {
+        let Some(x11) = &self.0.links.x11 else {
+            return false;
+        };
+        let waiting = async {
+            while !x11.managed().await.unwrap_or(false) {
+                tokio::time::sleep(MANAGED_AGAIN).await;
+            }
+        };
+        tokio::time::timeout(bound, waiting).await.is_ok()
     }
 
     /// Whether agents may act now.

@@ -154,6 +154,15 @@ impl X11 {
         self.call(windows::list).await
     }
 
+    /// Whether a window manager looks after the windows: those that are opened before are not given
+    /// the keyboard.
+    ///
+    /// # Errors
+    /// [`X11Error`].
+    pub async fn managed(&self) -> Result<bool, X11Error> {
+        self.call(windows::managed).await
+    }
+
     /// Gives the keyboard to a window, by way of the window manager where there is one.
     ///
     /// # Errors

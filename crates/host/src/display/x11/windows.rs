@@ -59,6 +59,13 @@ pub(super) fn list(session: &Session) -> Result<Vec<Window>, X11Error> {
     Ok(windows)
 }
 
+/// Whether a window manager keeps a list of its windows.
+pub(super) fn managed(session: &Session) -> Result<bool, X11Error> {
+    let atoms = Atoms::intern(session)?;
+    let managed = numbers(session, session.root.root, atoms.client_list, LIST_LIMIT)?;
+    Ok(managed.is_some())
+}
+
 pub(super) fn focus(session: &Session, window: Id) -> Result<(), X11Error> {
     let atoms = Atoms::intern(session)?;
     let root = session.root.root;
