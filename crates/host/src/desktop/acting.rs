@@ -339,11 +339,15 @@ impl Actor {
             let released = input.release_agent();
             self.or_lost(released);
         }
-        if running.action.aims {
+        if running.action.clicks() {
             self.acting.clicked = Some(clock::now());
         }
         let outcome = match running.outcome() {
             Outcome::Done => Ok(epoch.0),
+            Outcome::Interrupted if matches!(running.right, Right::Lease(_)) => Err(Refusal::new(
+                ErrorCode::LeaseStale,
+                "control ended before the text was typed to its end",
+            )),
             Outcome::Interrupted => Err(self.interrupted(&running)),
             Outcome::NotTaken => Err(Refusal::new(
                 ErrorCode::TextUntypable,

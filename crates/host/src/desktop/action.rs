@@ -33,6 +33,16 @@ pub struct Action {
     pub fields: Map<String, Value>,
 }
 
+impl Action {
+    /// True if it may move the keyboard's focus.
+    pub fn clicks(&self) -> bool {
+        matches!(
+            self.kind,
+            "desktop_click" | "desktop_double_click" | "desktop_drag"
+        )
+    }
+}
+
 /// The size of a framebuffer in pixels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {

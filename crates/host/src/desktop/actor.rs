@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 
-use handover_control::{Arbiter, Control, FlushId, Moment, PermitId, Phase, ViewerId};
+use handover_control::{Arbiter, Control, FlushId, Moment, OwnerId, PermitId, Phase, ViewerId};
 use handover_protocol::{DesktopId, ErrorCode, Refusal};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
@@ -30,6 +30,7 @@ use handover_rfb::clipboard::ClipboardMessage;
 #[derive(Debug)]
 pub(super) struct OutsidePermit {
     pub(super) by: By,
+    pub(super) owner: OwnerId,
     pub(super) what: String,
     /// Tells when the process that holds it has ended; dropped with the permit.
     pub(super) _watching: JoinSet<()>,

@@ -5,6 +5,7 @@ use handover_protocol::{Actor, Source};
 
 use super::observation::Observer;
 use crate::callers::{Caller, CallerKind, ConnectionId};
+use crate::system::users;
 
 /// Who asks.
 #[derive(Debug, Clone)]
@@ -42,7 +43,7 @@ impl From<&Caller> for By {
         };
         Self {
             source: caller.source(),
-            name: format!("uid {} (pid {}, {via})", caller.uid, caller.pid),
+            name: format!("{} (pid {}, {via})", users::name(caller.uid), caller.pid),
             actor,
             observer,
             connection: ControllerId(caller.connection.0),

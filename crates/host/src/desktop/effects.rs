@@ -251,7 +251,11 @@ impl Actor {
             ..hand_back
         };
         self.observations.handed_back(hand_back.clone(), epoch);
-        let requests = self.links.hooks.handed_back(&self.id, &hand_back);
+        // Control may go to another person at once, who deals with the requests.
+        let requests = match self.arbiter.status().lease {
+            None => self.links.hooks.handed_back(&self.id, &hand_back),
+            Some(_) => Vec::new(),
+        };
         if let Some(holder) = self
             .takeovers
             .holder
@@ -286,10 +290,6 @@ impl Actor {
             PauseReason::Requested => self.takeovers.changed_by.take(),
             _ => None,
         };
-        if reason == PauseReason::ForeignConnection {
-            let event = record::foreign_connection(&self.id, epoch);
-            drop(self.links.store.append_spooled(event));
-        }
         let event = record::paused(&self.id, epoch, reason, by.as_ref());
         let put = record::control(&self.id, epoch, Control::Paused, Some(reason), None);
         drop(self.links.store.append_spooled_with(event, vec![put]));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use handover_control::{OwnerId, PauseReason, PermitId};
+use handover_control::{PauseReason, PermitId};
 use handover_protocol::{
     ActionResult, ControlAcquireParams, ControlAcquireResult, ControlStatusResult, DesktopId,
     DesktopLaunchParams, DesktopLaunchResult, ErrorCode, LeaseParams, Refusal, Size, ViewerName,
@@ -250,11 +250,6 @@ impl DesktopHandle {
         });
         // A desktop that has ended is controlled by nobody.
         let _ = revoked.await;
-    }
-
-    /// No process of this owner of permits is left.
-    pub async fn owner_gone(&self, owner: OwnerId) {
-        self.tell(Command::OwnerGone(owner)).await;
     }
 
     /// Ends the desktop's task; its viewers end with it.

@@ -27,14 +27,14 @@ pub struct Observations {
 }
 
 impl Observations {
-    /// A guard; `enabled` is false with `--no-observe-guard`. `stale_before` is
-    /// set for a desktop that was adopted after a takeover.
-    pub fn new(enabled: bool, stale_before: Option<Epoch>) -> Self {
+    /// A guard; `enabled` is false with `--no-observe-guard`. `last` is set for
+    /// a desktop whose takeover a former host could not end.
+    pub fn new(enabled: bool, last: Option<HandBack>) -> Self {
         Self {
             enabled,
             seen: HashMap::new(),
-            stale_before,
-            last: None,
+            stale_before: last.as_ref().map(|last| Epoch(last.epoch)),
+            last,
             told: HashMap::new(),
         }
     }

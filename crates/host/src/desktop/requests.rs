@@ -1,7 +1,7 @@
 //! What people ask of a desktop: control, its end, a pause.
 
 use handover_control::{
-    ControllerId, GiveBack, InputSource, LeaseId, Moment, OwnerId, PermitId, Status,
+    ControllerId, GiveBack, InputSource, LeaseId, Moment, OwnerId, PauseReason, PermitId, Status,
 };
 use handover_protocol::{
     ControlAcquireResult, ControlRenewResult, ControlReturnResult, End, ErrorCode, Refusal,
@@ -44,10 +44,11 @@ impl Actor {
             } => {
                 let outside = OutsidePermit {
                     by,
+                    owner,
                     what,
                     _watching: watching,
                 };
-                self.outside_permit(outside, owner, reply);
+                self.outside_permit(outside, reply);
             }
             Command::Complete { permit, by, reply } => self.complete(permit, by, reply),
             Command::OwnerGone(owner) => self.owner_gone(owner, now),
@@ -86,6 +87,10 @@ impl Actor {
             } => self.give_back(by, how, lease, note, reply),
             Command::Revoke { by, force, reply } => self.revoke(by, force, reply, now),
             Command::Pause { by, reason, reply } => {
+                if reason == PauseReason::ForeignConnection {
+                    let event = record::foreign_connection(&self.id, self.arbiter.status().epoch);
+                    drop(self.links.store.append_spooled(event));
+                }
                 self.ended_by(by.clone());
                 self.takeovers.changed_by = by;
                 self.arbiter.pause(now, reason);
@@ -179,10 +184,9 @@ impl Actor {
     fn outside_permit(
         &mut self,
         outside: OutsidePermit,
-        owner: OwnerId,
         reply: Answer<(PermitId, handover_control::Epoch)>,
     ) {
-        let permit = self.permit(&outside.by, owner, clock::now());
+        let permit = self.permit(&outside.by, outside.owner, clock::now());
         let epoch = self.arbiter.status().epoch;
         if let Ok(permit) = permit {
             self.outside.insert(permit, outside);
@@ -211,8 +215,7 @@ impl Actor {
 
     fn owner_gone(&mut self, owner: OwnerId, now: Moment) {
         self.arbiter.owner_gone(now, owner);
-        self.outside
-            .retain(|_, outside| OwnerId(outside.by.connection.0) != owner);
+        self.outside.retain(|_, outside| outside.owner != owner);
     }
 
     fn viewer_unknown(&self) -> Refusal {
@@ -236,6 +239,14 @@ impl Actor {
             return answer(ask.reply, Err(refusal));
         }
         let now = clock::now();
+        let holds = self.arbiter.status().lease;
+        if holds.is_some_and(|lease| lease.controller == ask.by.connection) {
+            let refusal = Refusal::new(
+                ErrorCode::HumanLeaseHeld,
+                format!("this connection has control of desktop {} already", self.id),
+            );
+            return answer(ask.reply, Err(refusal));
+        }
         let asked = if ask.of_holder {
             self.arbiter.request(now, ask.terms)
         } else {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use handover_control::{Arbiter, Epoch, PauseReason};
-use handover_protocol::{DesktopId, Size, ViewerName};
+use handover_protocol::{DesktopId, HandBack, Size, ViewerName};
 use handover_rfb::handshake::Credentials;
 use tokio::sync::{mpsc, watch};
 
@@ -28,15 +28,15 @@ use crate::viewer::Viewers;
 const COMMAND_QUEUE: usize = 256;
 
 /// How control stands when the task begins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Beginning {
     /// The fencing number.
     pub epoch: Epoch,
     /// Set if nobody may act.
     pub paused: Option<PauseReason>,
-    /// True if a takeover ended with a former host, so that what agents saw
+    /// The takeover that a former host could not end, so that what agents saw
     /// before is stale.
-    pub recovered: bool,
+    pub recovered: Option<HandBack>,
     /// True if buttons that a former host pressed have to be let go of.
     pub adopted: bool,
 }
@@ -47,13 +47,17 @@ impl Beginning {
         Self {
             epoch,
             paused: None,
-            recovered: false,
+            recovered: None,
             adopted: false,
         }
     }
 
     /// That of a desktop that outlived its host.
-    pub fn after_crash(epoch: Epoch, paused: Option<PauseReason>, recovered: bool) -> Self {
+    pub fn after_crash(
+        epoch: Epoch,
+        paused: Option<PauseReason>,
+        recovered: Option<HandBack>,
+    ) -> Self {
         Self {
             epoch,
             paused,
@@ -119,14 +123,13 @@ pub async fn start(
         clipboard: None,
     });
     let links = Arc::new(parts.links);
-    let stale_before = beginning.recovered.then_some(beginning.epoch);
     let actor = Actor {
         id: parts.id.clone(),
         links: links.clone(),
         arbiter,
         input: Some(input),
         clipboard: DisplayClipboard::default(),
-        observations: Observations::new(parts.observe_guard, stale_before),
+        observations: Observations::new(parts.observe_guard, beginning.recovered),
         acting: Acting::default(),
         outside: Default::default(),
         takeovers: Takeovers::default(),

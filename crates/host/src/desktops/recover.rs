@@ -1,7 +1,7 @@
 //! How control stood when a former host ended, and how it stands now.
 
 use handover_control::{Control, Epoch, PauseReason};
-use handover_protocol::{DesktopId, Timestamp};
+use handover_protocol::{DesktopId, End, HandBack, Timestamp};
 use handover_store::{NewEvent, Put, Source, Store, StoreError};
 use serde::Deserialize;
 use serde_json::json;
@@ -32,7 +32,7 @@ struct Kept {
 /// The record cannot be read.
 pub async fn recover(store: &Store, id: &DesktopId) -> Result<Beginning, StoreError> {
     let Some(value) = store.get(control_key(id)).await? else {
-        return Ok(Beginning::after_crash(Epoch(1), None, false));
+        return Ok(Beginning::after_crash(Epoch(1), None, None));
     };
     let kept: Kept = match serde_json::from_value(value) {
         Ok(kept) => kept,
@@ -42,7 +42,7 @@ pub async fn recover(store: &Store, id: &DesktopId) -> Result<Beginning, StoreEr
             return Ok(Beginning::after_crash(
                 Epoch(1),
                 Some(PauseReason::Requested),
-                true,
+                None,
             ));
         }
     };
@@ -56,7 +56,7 @@ pub async fn recover(store: &Store, id: &DesktopId) -> Result<Beginning, StoreEr
                 .desktop(id.as_str())
                 .epoch(epoch.0)
                 .field_if("leaseId", kept.lease_id)
-                .field_if("holder", kept.holder)
+                .field_if("holder", kept.holder.as_deref())
                 .field("heldMs", held_ms)
                 .field("cause", "host_restarted");
             let control = Put::set(
@@ -64,15 +64,25 @@ pub async fn recover(store: &Store, id: &DesktopId) -> Result<Beginning, StoreEr
                 json!({"epoch": epoch.0, "control": Control::Agent.to_string()}),
             );
             store.append_spooled_with(event, vec![control]).await;
-            Ok(Beginning::after_crash(epoch, None, true))
+            let hand_back = HandBack {
+                end: End::Recovered,
+                holder: kept.holder.unwrap_or_else(|| "a person".to_owned()),
+                held_ms,
+                note: None,
+                epoch: epoch.0,
+                screenshot: None,
+                windows_opened: Vec::new(),
+                windows_closed: Vec::new(),
+            };
+            Ok(Beginning::after_crash(epoch, None, Some(hand_back)))
         }
         "paused" => {
             let reason = match kept.pause_reason.as_deref() {
                 Some("foreign_connection") => PauseReason::ForeignConnection,
                 _ => PauseReason::Requested,
             };
-            Ok(Beginning::after_crash(epoch, Some(reason), false))
+            Ok(Beginning::after_crash(epoch, Some(reason), None))
         }
-        _ => Ok(Beginning::after_crash(epoch, None, false)),
+        _ => Ok(Beginning::after_crash(epoch, None, None)),
     }
 }

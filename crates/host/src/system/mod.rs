@@ -10,3 +10,4 @@ pub mod prctl;
 pub mod process;
 pub mod signals;
 pub mod socket;
+pub mod users;
