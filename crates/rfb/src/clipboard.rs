@@ -214,12 +214,6 @@ pub fn classic_text(latin1: &[u8]) -> String {
     )
 }
 
-/// Appends a classic cut text message with an empty text, which empties the clipboard of a peer
-/// without the extension.
-pub fn classic_empty(sender: Sender, out: &mut Vec<u8>) {
-    out.extend([message_type(sender), 0, 0, 0, 0, 0, 0, 0]);
-}
-
 /// Every line end, of whatever system, as `\n`.
 fn unix_lines(text: &str) -> String {
     text.replace("\r\n", "\n").replace('\r', "\n")

@@ -124,12 +124,6 @@ impl Ledger {
     pub fn position(&self) -> Option<(u16, u16)> {
         self.position
     }
-
-    /// The buttons that are held, as in [`InputMessage::Pointer`].
-    #[must_use]
-    pub fn mask(&self) -> u8 {
-        self.mask
-    }
 }
 
 #[cfg(test)]

@@ -140,12 +140,6 @@ impl Screen {
     pub fn known_size(&self) -> Option<Size> {
         *self.size.borrow()
     }
-
-    /// Follows [`known_size`](Self::known_size).
-    #[must_use]
-    pub fn sizes(&self) -> watch::Receiver<Option<Size>> {
-        self.size.clone()
-    }
 }
 
 /// The task behind a [`Screen`].

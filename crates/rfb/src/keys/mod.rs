@@ -26,12 +26,6 @@ impl Keysym {
     pub const INSERT: Self = Self(0xff63);
     /// The left Shift key.
     pub const SHIFT: Self = Self(0xffe1);
-    /// The left Control key.
-    pub const CONTROL: Self = Self(0xffe3);
-    /// The left Alt key.
-    pub const ALT: Self = Self(0xffe9);
-    /// AltGr.
-    pub const ALT_GR: Self = Self(0xfe03);
 
     /// The message that presses or releases this key.
     #[must_use]
