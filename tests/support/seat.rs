@@ -29,15 +29,9 @@ impl Seat {
             "-1",
             "-noreset",
         ]);
-        server.args([
-            "-SecurityTypes",
-            "None",
-            "-nolisten",
-            "tcp",
-            "-nolisten",
-            "local",
-            "-ac",
-        ]);
+        // `-displayfd` finds out by the abstract socket that a number is taken; without that one it would take over
+        // the file of another server's socket, of another test or even of the person who runs the tests.
+        server.args(["-SecurityTypes", "None", "-nolisten", "tcp", "-ac"]);
         server
             .arg("-rfbunixpath")
             .arg(place.path().join("seat.rfb"));
