@@ -127,9 +127,23 @@ pub(super) struct Type {
     /// The text, typed into the focused window exactly as given; any script, line breaks included.
     #[schemars(with = "String")]
     pub(super) text: Hidden,
+    /// How: `auto` (the default) chooses by the text, `keys` presses one key after the other, `paste`
+    /// hands it over as a whole. Try `keys` where a program does not take a paste.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) method: Option<Method>,
     /// Id of the desktop, like `d1`. May be left out when the session has only one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) desktop: Option<String>,
+}
+
+/// How a text is typed.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(crate = "rmcp::schemars", inline)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Method {
+    Auto,
+    Keys,
+    Paste,
 }
 
 /// Arguments of `desktop_key`.
