@@ -14,7 +14,7 @@ use super::pictures::{Picture, Pictures};
 const STYLE: &str = include_str!("style.css");
 
 /// SHA-256 of [`STYLE`] in base64.
-const STYLE_HASH: &str = "KenRgHL238XnLo6h2cFg5QtJLDkLCTkc7gDf29h5h64=";
+const STYLE_HASH: &str = "v58JPkOATHq9J9npnEjoognA8SwUNGbpFKGiXOJSiBA=";
 
 /// What the page tells.
 #[derive(Debug)]
