@@ -64,6 +64,27 @@ fn both_methods_type_the_same() {
     typed.becomes("by keys é;by paste é;");
 }
 
+/// Calls that are sent without waiting for their answers are done in the order of their lines, whatever each
+/// has to ask the display first.
+#[test]
+fn calls_in_one_go_keep_their_order() {
+    let session = Session::up();
+    let typed = Typed::start(&session);
+    let mut agent = session.wire();
+    let mut expected = String::new();
+    let mut last = 0;
+    for round in 0..10 {
+        let word = format!("w{round}");
+        agent.send("desktop.type", json!({"text": word}));
+        agent.send("desktop.key", json!({"keys": "minus"}));
+        agent.send("desktop.move", json!({"x": 40, "y": 40}));
+        last = agent.send("desktop.type", json!({"text": "é", "method": "paste"}));
+        expected.push_str(&format!("{word}-é"));
+    }
+    assert!(agent.answer(last).is_ok());
+    typed.becomes(&expected);
+}
+
 /// From the command line, where the text may begin with a dash.
 #[test]
 fn text_from_the_command_line() {

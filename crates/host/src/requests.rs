@@ -235,18 +235,21 @@ impl Requests {
         caller: &Caller,
         params: AnswerParams,
     ) -> Result<AnswerResult, Refusal> {
-        let number = number(&params.request_id)?;
+        let person = matches!(caller.kind, CallerKind::Human { .. });
+        let found = number(&params.request_id).ok();
+        let own = |kept: &Kept| kept.asker == Some(Asker::of(caller));
+        // Before anything else: whether there is such a request is not another agent's business.
+        if !person && !found.is_some_and(|number| self.table().kept.get(&number).is_some_and(own)) {
+            return Err(Refusal::new(
+                ErrorCode::CallerRefused,
+                "only a person may answer a request that another program made",
+            ));
+        }
+        let number = found.ok_or_else(unknown)?;
         check_text("text", params.text.expose())?;
         let stored = {
             let mut table = self.table();
             let kept = table.kept.get_mut(&number).ok_or_else(unknown)?;
-            let person = matches!(caller.kind, CallerKind::Human { .. });
-            if !person && kept.asker != Some(Asker::of(caller)) {
-                return Err(Refusal::new(
-                    ErrorCode::CallerRefused,
-                    "only a person may answer a request that another program made",
-                ));
-            }
             if !is_open(kept) {
                 return Err(Refusal::new(
                     ErrorCode::BadParams,

@@ -74,7 +74,8 @@ impl Bounds {
     }
 }
 
-fn fields(value: Value) -> Map<String, Value> {
+/// The members of an object.
+pub fn fields(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(map) => map,
         _ => Map::new(),

@@ -11,11 +11,11 @@ use handover_protocol::{
     DesktopLaunchParams, DesktopLaunchResult, ErrorCode, LeaseParams, Refusal, Size, ViewerName,
 };
 use serde_json::Map;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{MutexGuard, mpsc, watch};
 use tokio::task::JoinSet;
 
 use super::acting::{HOST, Queued};
-use super::action::{Action, Bounds};
+use super::action::{self, Action, Bounds};
 use super::by::By;
 use super::command::{Answer, Ask, Command, LeaseProof};
 use super::links::Links;
@@ -43,6 +43,9 @@ pub(super) struct Inner {
     pub(super) programs: Option<Programs>,
     /// The size as last heard.
     pub(super) last_size: std::sync::Mutex<Size>,
+    /// Held by one action from its arrival until it is queued: what some have to ask the display
+    /// first must not let later ones overtake them.
+    pub(super) arrivals: tokio::sync::Mutex<()>,
 }
 
 /// A desktop. Clones are the same desktop.
@@ -103,31 +106,44 @@ impl DesktopHandle {
         *last
     }
 
+    /// Waits for the actions that arrived earlier to be queued.
+    pub(super) async fn place(&self) -> MutexGuard<'_, ()> {
+        self.0.arrivals.lock().await
+    }
+
+    /// Queues an action in its place and waits for it.
     pub(super) async fn act(
         &self,
         caller: &Caller,
         action: Action,
+        place: MutexGuard<'_, ()>,
     ) -> Result<ActionResult, Refusal> {
         let by = By::from(caller);
         let observer = by.observer.clone();
-        let epoch = self
-            .ask(|reply| Command::Act(Queued { by, action, reply }))
-            .await?;
+        let (reply, done) = reply();
+        let command = Command::Act(Queued { by, action, reply });
+        let queued = self.0.commands.send(command).await;
+        drop(place);
+        queued.map_err(|_| self.gone())?;
+        let epoch = done.await.map_err(|_| self.gone())??;
         Ok(ActionResult {
             epoch,
             hand_back: self.untold(observer).await,
         })
     }
 
-    /// The action, or its refusal on record.
+    /// The action, or its refusal on record with what is `said` of it.
     pub(super) async fn checked(
         &self,
         caller: &Caller,
         kind: &'static str,
+        said: serde_json::Value,
         action: Result<Action, Refusal>,
     ) -> Result<Action, Refusal> {
         if let Err(refusal) = &action {
-            self.record(caller, kind, "refused", Some(refusal), Map::new())
+            let mut said = action::fields(said);
+            said.retain(|_, value| !value.is_null());
+            self.record(caller, kind, "refused", Some(refusal), said)
                 .await;
         }
         action

@@ -12,7 +12,7 @@ use handover_protocol::{
     DesktopWindowsParams, DesktopWindowsResult, ErrorCode, LeaseParams, Refusal, ReturnReason,
     TypeMethod, ViewOpenParams, ViewOpenResult,
 };
-use serde_json::Map;
+use serde_json::{Map, json};
 use tokio::sync::mpsc;
 
 use super::action;
@@ -338,9 +338,11 @@ impl attach::Desktop for DesktopHandle {
         caller: &Caller,
         params: DesktopClickParams,
     ) -> Result<ActionResult, Refusal> {
+        let place = self.place().await;
         let action = action::click(&params, 1, self.bounds());
-        let action = self.checked(caller, "desktop_click", action).await?;
-        self.act(caller, action).await
+        let said = json!({"x": params.x, "y": params.y});
+        let action = self.checked(caller, "desktop_click", said, action).await?;
+        self.act(caller, action, place).await
     }
 
     async fn move_to(
@@ -348,9 +350,11 @@ impl attach::Desktop for DesktopHandle {
         caller: &Caller,
         params: DesktopMoveParams,
     ) -> Result<ActionResult, Refusal> {
+        let place = self.place().await;
         let action = action::move_to(&params, self.bounds());
-        let action = self.checked(caller, "desktop_move", action).await?;
-        self.act(caller, action).await
+        let said = json!({"x": params.x, "y": params.y});
+        let action = self.checked(caller, "desktop_move", said, action).await?;
+        self.act(caller, action, place).await
     }
 
     async fn double_click(
@@ -358,9 +362,13 @@ impl attach::Desktop for DesktopHandle {
         caller: &Caller,
         params: DesktopClickParams,
     ) -> Result<ActionResult, Refusal> {
+        let place = self.place().await;
         let action = action::click(&params, 2, self.bounds());
-        let action = self.checked(caller, "desktop_double_click", action).await?;
-        self.act(caller, action).await
+        let said = json!({"x": params.x, "y": params.y});
+        let action = self
+            .checked(caller, "desktop_double_click", said, action)
+            .await?;
+        self.act(caller, action, place).await
     }
 
     async fn scroll(
@@ -368,14 +376,16 @@ impl attach::Desktop for DesktopHandle {
         caller: &Caller,
         params: DesktopScrollParams,
     ) -> Result<ActionResult, Refusal> {
+        let place = self.place().await;
         let pointer = match &self.0.links.x11 {
             Some(x11) if params.x.is_none() => x11.pointer().await.ok(),
             _ => None,
         };
         let pointer = pointer.map_or((0, 0), |pointer| (pointer.x, pointer.y));
         let action = action::scroll(&params, pointer, self.bounds());
-        let action = self.checked(caller, "desktop_scroll", action).await?;
-        self.act(caller, action).await
+        let said = json!({"x": params.x, "y": params.y});
+        let action = self.checked(caller, "desktop_scroll", said, action).await?;
+        self.act(caller, action, place).await
     }
 
     async fn drag(
@@ -383,9 +393,11 @@ impl attach::Desktop for DesktopHandle {
         caller: &Caller,
         params: DesktopDragParams,
     ) -> Result<ActionResult, Refusal> {
+        let place = self.place().await;
         let action = action::drag(&params, self.bounds());
-        let action = self.checked(caller, "desktop_drag", action).await?;
-        self.act(caller, action).await
+        let said = json!({"x": params.from[0], "y": params.from[1]});
+        let action = self.checked(caller, "desktop_drag", said, action).await?;
+        self.act(caller, action, place).await
     }
 
     async fn type_text(
@@ -393,10 +405,12 @@ impl attach::Desktop for DesktopHandle {
         caller: &Caller,
         params: DesktopTypeParams,
     ) -> Result<ActionResult, Refusal> {
+        let place = self.place().await;
         let lacks = self.lacks(&params).await;
         let action = action::type_text(&params, lacks);
-        let action = self.checked(caller, "desktop_type", action).await?;
-        self.act(caller, action).await
+        let said = json!({"chars": params.text.chars()});
+        let action = self.checked(caller, "desktop_type", said, action).await?;
+        self.act(caller, action, place).await
     }
 
     async fn key(
@@ -404,10 +418,13 @@ impl attach::Desktop for DesktopHandle {
         caller: &Caller,
         params: DesktopKeyParams,
     ) -> Result<ActionResult, Refusal> {
+        let place = self.place().await;
         let lacks = self.lacks_key(&params).await;
         let action = action::key(&params, lacks);
-        let action = self.checked(caller, "desktop_key", action).await?;
-        self.act(caller, action).await
+        // A name that is no key's may be anything, so it is not recorded.
+        let said = json!({});
+        let action = self.checked(caller, "desktop_key", said, action).await?;
+        self.act(caller, action, place).await
     }
 
     async fn windows(

@@ -157,5 +157,6 @@ pub async fn start(
         viewer_socket: parts.viewer_socket,
         programs: parts.programs,
         last_size: std::sync::Mutex::new(parts.size),
+        arrivals: tokio::sync::Mutex::default(),
     })))
 }
