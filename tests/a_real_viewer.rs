@@ -18,19 +18,24 @@ fn a_person_acts_through_tigervncs_viewer() {
         (status["control"] == "human" && status["lease"]["viewerConnected"] == true).then_some(())
     });
     // The click focuses the viewer on the person's screen, and the terminal on the desktop.
+    let click = [
+        "search",
+        "--onlyvisible",
+        "--name",
+        "TigerVNC",
+        "windowactivate",
+        "--sync",
+        "mousemove",
+        "--window",
+        "%1",
+    ];
+    let click = [
+        &click[..],
+        &["100", "80", "click", "1", "sleep", "0.3", "key", "x"],
+    ]
+    .concat();
     eventually("the person's hands reach the terminal", LONG, || {
-        let acted = seat.hands(&[
-            "mousemove",
-            "300",
-            "200",
-            "click",
-            "1",
-            "sleep",
-            "0.3",
-            "key",
-            "x",
-        ]);
-        (acted && typed.text().contains('x')).then_some(())
+        (seat.hands(&click) && typed.text().contains('x')).then_some(())
     });
     let before = typed.text();
     seat.hands(&["type", "--delay", "20", "By Hand 42!"]);

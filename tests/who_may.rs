@@ -78,7 +78,6 @@ fn an_agent_cannot_act_as_a_person() {
         ("control.secret", json!({"text": "x"})),
         ("stop", json!({"force": true})),
         ("stop_all_input", json!({})),
-        ("answer", json!({"requestId": "r1", "text": "x"})),
     ] {
         assert_eq!(
             agent.refused(method, params).code,

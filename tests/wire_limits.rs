@@ -150,10 +150,16 @@ fn every_method_is_gated() {
     named.sort_unstable();
     assert_eq!(named, known, "a method without a declared gate");
 
+    // A person may still end a paused desktop; an agent may not.
+    let mut agent = Wire::connect(&session.socket());
+    agent.done(
+        "hello",
+        json!({"client": "an agent", "protocol": 1, "as": "agent"}),
+    );
     let mut holder = session.take(json!({}));
     for (method, params) in &acts {
         assert_eq!(
-            wire.refused(method, params.clone()).code,
+            agent.refused(method, params.clone()).code,
             "human_control_active",
             "{method}"
         );
@@ -161,7 +167,7 @@ fn every_method_is_gated() {
     holder.give_back();
     session.wire().done("control.pause", json!({}));
     for (method, params) in acts {
-        assert_eq!(wire.refused(method, params).code, "paused", "{method}");
+        assert_eq!(agent.refused(method, params).code, "paused", "{method}");
     }
 }
 

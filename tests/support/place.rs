@@ -90,8 +90,31 @@ impl Place {
     }
 }
 
+impl Place {
+    /// Shows the ends of all logs, for whoever looks into a failure.
+    fn show_logs(&self) {
+        let sessions = self.state().join("handover/sessions");
+        for session in fs::read_dir(sessions).into_iter().flatten().flatten() {
+            for log in fs::read_dir(session.path().join("logs"))
+                .into_iter()
+                .flatten()
+                .flatten()
+            {
+                let text = fs::read(log.path()).unwrap_or_default();
+                let text = String::from_utf8_lossy(&text);
+                let lines: Vec<&str> = text.lines().collect();
+                eprintln!("--- {}", log.path().display());
+                eprintln!("{}", lines[lines.len().saturating_sub(30)..].join("\n"));
+            }
+        }
+    }
+}
+
 impl Drop for Place {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.show_logs();
+        }
         // A process that ends may have just started another: until none is left.
         for _ in 0..100 {
             let mut left = self.processes();
