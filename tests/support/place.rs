@@ -1,5 +1,6 @@
 //! A place of its own for one test: directories, environment, and the end of all that was started in it.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -115,6 +116,7 @@ impl Drop for Place {
         if std::thread::panicking() {
             self.show_logs();
         }
+        let mut killed = BTreeSet::new();
         // A process that ends may have just started another: until none is left.
         for _ in 0..100 {
             let mut left = self.processes();
@@ -122,12 +124,32 @@ impl Drop for Place {
                 left.extend(processes::descendants(pid));
             }
             if left.is_empty() {
-                return;
+                break;
             }
-            for pid in left {
+            for &pid in &left {
                 processes::signal(pid, Signal::KILL);
             }
+            killed.extend(left);
             std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        remove_displays_of(&killed);
+    }
+}
+
+/// Removes the lock and the socket of display servers that were killed, which had no time to do so.
+fn remove_displays_of(killed: &BTreeSet<i32>) {
+    for entry in fs::read_dir("/tmp").into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let number = name
+            .strip_prefix(".X")
+            .and_then(|rest| rest.strip_suffix("-lock"));
+        let Some(number) = number else { continue };
+        let server = fs::read_to_string(entry.path())
+            .ok()
+            .and_then(|text| text.trim().parse().ok());
+        if server.is_some_and(|server| killed.contains(&server)) {
+            let _ = fs::remove_file(format!("/tmp/.X11-unix/X{number}"));
+            let _ = fs::remove_file(entry.path());
         }
     }
 }

@@ -1,5 +1,6 @@
 //! A person's own screen: a second display with a window manager, where viewers open and hands are xdotool's.
 
+use std::os::unix::net::UnixStream;
 use std::process::Command;
 
 use super::clock::{LONG, eventually};
@@ -17,10 +18,11 @@ pub struct Seat {
 impl Seat {
     /// Starts the screen in `place`.
     pub fn start(place: &Place) -> Self {
+        // Far above the numbers of desktops, and one for each test process.
+        let display = format!(":{}", 2000 + std::process::id() % 30_000);
+        let socket = format!("/tmp/.X11-unix/X{}", &display[1..]);
         let mut server = place.command("Xtigervnc");
-        server.args([
-            "-displayfd",
-            "1",
+        server.arg(&display).args([
             "-geometry",
             "1000x800",
             "-depth",
@@ -29,17 +31,22 @@ impl Seat {
             "-1",
             "-noreset",
         ]);
-        // `-displayfd` finds out by the abstract socket that a number is taken; without that one it would take over
-        // the file of another server's socket, of another test or even of the person who runs the tests.
-        server.args(["-SecurityTypes", "None", "-nolisten", "tcp", "-ac"]);
+        server.args([
+            "-SecurityTypes",
+            "None",
+            "-nolisten",
+            "tcp",
+            "-nolisten",
+            "local",
+            "-ac",
+        ]);
         server
             .arg("-rfbunixpath")
             .arg(place.path().join("seat.rfb"));
         let server = Running::start(&mut server);
-        let number = eventually("a free display number", LONG, || {
-            server.out().trim().parse::<u32>().ok()
+        eventually("the person's screen", LONG, || {
+            UnixStream::connect(&socket).ok()
         });
-        let display = format!(":{number}");
         let manager = Running::start(place.command("openbox").env("DISPLAY", &display));
         Self {
             display,
