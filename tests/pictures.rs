@@ -6,7 +6,9 @@ use std::io::BufReader;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use x11rb::connection::Connection;
-use x11rb::protocol::xproto::{ConnectionExt, CreateWindowAux, WindowClass};
+use x11rb::protocol::xproto::{
+    ConnectionExt, CreateGCAux, CreateWindowAux, Rectangle, WindowClass,
+};
 use x11rb::rust_connection::RustConnection;
 
 use crate::support::{Recorder, SHORT, Session, eventually};
@@ -69,9 +71,11 @@ fn an_all_black_picture_is_reported() {
 fn cover_in_black(x: &RustConnection) {
     let screen = &x.setup().roots[0];
     let window = x.generate_id().expect("an id");
+    let cursor = invisible(x, screen.root);
     let look = CreateWindowAux::new()
         .override_redirect(1)
-        .background_pixel(0);
+        .background_pixel(0)
+        .cursor(cursor);
     let (width, height) = (screen.width_in_pixels, screen.height_in_pixels);
     x.create_window(
         0,
@@ -90,4 +94,31 @@ fn cover_in_black(x: &RustConnection) {
     .check()
     .expect("a window");
     x.map_window(window).expect("sent").check().expect("mapped");
+}
+
+/// A cursor without a pixel, since the server draws the cursor into its pictures.
+fn invisible(x: &RustConnection, root: u32) -> u32 {
+    let (pixmap, cursor) = (
+        x.generate_id().expect("an id"),
+        x.generate_id().expect("an id"),
+    );
+    x.create_pixmap(1, pixmap, root, 1, 1)
+        .expect("sent")
+        .check()
+        .expect("a pixmap");
+    let gc = x.generate_id().expect("an id");
+    x.create_gc(gc, pixmap, &CreateGCAux::new().foreground(0))
+        .expect("sent");
+    let all = Rectangle {
+        x: 0,
+        y: 0,
+        width: 1,
+        height: 1,
+    };
+    x.poly_fill_rectangle(pixmap, gc, &[all]).expect("sent");
+    x.create_cursor(cursor, pixmap, pixmap, 0, 0, 0, 0, 0, 0, 0, 0)
+        .expect("sent")
+        .check()
+        .expect("a cursor");
+    cursor
 }

@@ -138,7 +138,7 @@ impl Actor {
         };
         let Asker {
             by,
-            note: _,
+            note,
             ttl,
             token,
             reply,
@@ -148,7 +148,7 @@ impl Actor {
             lease,
             by,
             ttl,
-            note: None,
+            note,
             windows: None,
             ended_by: None,
         });

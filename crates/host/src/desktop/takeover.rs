@@ -47,7 +47,8 @@ pub struct Holder {
     pub(super) lease: LeaseId,
     pub(super) by: By,
     pub(super) ttl: Duration,
-    /// What the person leaves for the agents.
+    /// What the person leaves for the agents: the note of the return, else that of the beginning, since
+    /// a viewer that is closed or a time that is over says nothing more.
     pub(super) note: Option<String>,
     /// The windows when control was granted; none until they are read.
     pub(super) windows: Option<Vec<Window>>,
