@@ -303,8 +303,10 @@ async fn serve(options: &HostOptions, ready: impl FnOnce(&Ready)) -> Result<(), 
     telling.abort();
     heads::tell(&store, &session.info().id);
     manifest.close().await;
-    store.close().await?;
+    let closed = store.close().await;
+    // Also when the disk did not take the last events: nothing of the session is left to run.
     session.end()?;
+    closed?;
     begun.map_err(HostError::Desktop)
 }
 

@@ -54,7 +54,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// The usual bounds: 4,096 waiting writes, 10,000 spooled events of at most 16 MiB, and 4,096
+    /// The usual bounds: 4,096 waiting writes, 10,000 spooled events of at most 16 MiB, and 1,024
     /// events that a subscriber may be behind.
     #[must_use]
     pub fn new(mode: Mode) -> Self {
@@ -63,7 +63,7 @@ impl Options {
             queue: 4096,
             spool_events: 10_000,
             spool_bytes: 16 << 20,
-            live: 4096,
+            live: 1024,
         }
     }
 }
