@@ -5,7 +5,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::{Holder, LONG, Recorder, SHORT, Session, What, eventually, takeovers};
+use crate::support::{
+    Holder, LONG, Recorder, SHORT, Session, Signal, Typed, What, alive, eventually, signal,
+    takeovers,
+};
 
 const SHIFT: u32 = 0xFFE1;
 
@@ -178,6 +181,94 @@ fn released_as_soon_as_the_lease_is_parked() {
         recorder.held().is_empty().then_some(())
     });
     assert_eq!(session.status()["control"], "human");
+}
+
+const CAPS_LOCK: u32 = 0xFFE5;
+const NUM_LOCK: u32 = 0xFF7F;
+
+/// The modifiers that the display has on: 2 for Caps Lock, 16 for Num Lock.
+fn modifiers(session: &Session) -> u16 {
+    let x = session.display().connect();
+    let root = x11rb::connection::Connection::setup(&x).roots[0].root;
+    let pointer = x11rb::protocol::xproto::ConnectionExt::query_pointer(&x, root)
+        .expect("sent")
+        .reply()
+        .expect("reply");
+    pointer.mask.into()
+}
+
+fn press(holder: &Holder, keysym: u32) {
+    holder.viewer.key(keysym, true);
+    holder.viewer.key(keysym, false);
+}
+
+/// A lock key that a person leaves on is off again when the agent goes on.
+#[test]
+fn lock_keys_are_off_again() {
+    let session = Session::up();
+    let typed = Typed::start(&session);
+    let mut agent = session.wire();
+    for _ in 0..3 {
+        let recorder = Recorder::everything(&session.display());
+        let mut holder = session.take(json!({}));
+        press(&holder, CAPS_LOCK);
+        press(&holder, NUM_LOCK);
+        eventually("both are on", SHORT, || {
+            (modifiers(&session) == 18).then_some(())
+        });
+        holder.give_back();
+        assert_eq!(modifiers(&session), 0);
+        // What put them right came before the end was stored.
+        let last = recorder.seen().last().map(|seen| seen.after);
+        let end = takeovers(&session.journal()).pop().expect("on record").end;
+        assert!(last.expect("keys") <= end + 1.0);
+        agent.done("desktop.screenshot", json!({"desktop": "d1"}));
+        let before = typed.text();
+        agent.done("desktop.type", json!({"text": "a", "method": "keys"}));
+        typed.becomes(&format!("{before}a"));
+    }
+}
+
+/// A lock key that an agent had on is on again, whatever the person made of it.
+#[test]
+fn lock_keys_of_an_agent_are_on_again() {
+    let session = Session::up();
+    session
+        .wire()
+        .done("desktop.key", json!({"keys": "Num_Lock"}));
+    assert_eq!(modifiers(&session), 16);
+    let mut holder = session.take(json!({}));
+    press(&holder, NUM_LOCK);
+    press(&holder, CAPS_LOCK);
+    eventually("the other one is on", SHORT, || {
+        (modifiers(&session) == 2).then_some(())
+    });
+    holder.give_back();
+    assert_eq!(modifiers(&session), 16);
+    let mut holder = session.take(json!({}));
+    press(&holder, CAPS_LOCK);
+    press(&holder, CAPS_LOCK);
+    holder.give_back();
+    assert_eq!(modifiers(&session), 16);
+}
+
+/// Nor is a lock key left on by a takeover that ended with the host.
+#[test]
+fn lock_keys_are_off_when_the_host_is_back() {
+    let mut session = Session::up();
+    assert_eq!(modifiers(&session), 0);
+    let holder = session.take(json!({}));
+    press(&holder, CAPS_LOCK);
+    eventually("it is on", SHORT, || {
+        (modifiers(&session) == 2).then_some(())
+    });
+    let host = session.host();
+    signal(host, Signal::KILL);
+    eventually("the host is dead", SHORT, || (!alive(host)).then_some(()));
+    session.again();
+    eventually("it is off", SHORT, || {
+        (modifiers(&session) == 0).then_some(())
+    });
 }
 
 /// An agent's drag whose caller is killed in the middle leaves no button down.

@@ -7,6 +7,7 @@ use handover_protocol::{
     ControlAcquireResult, ControlRenewResult, ControlReturnResult, ControlStatusResult, HandBack,
     Hidden, Refusal,
 };
+use handover_rfb::keys::Keysym;
 use serde_json::{Map, Value};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
@@ -15,6 +16,7 @@ use super::acting::Queued;
 use super::action::Action;
 use super::by::By;
 use super::observation::Observer;
+use crate::display::x11::Locks;
 
 /// Where an answer goes.
 pub type Answer<T> = oneshot::Sender<Result<T, Refusal>>;
@@ -222,11 +224,16 @@ pub enum Report {
         /// What the agents get.
         hand_back: HandBack,
     },
-    /// The windows that were there when a takeover began.
-    Windows {
+    /// What was there when a takeover began.
+    Seen {
         /// The lease.
         lease: LeaseId,
         /// The windows.
         windows: Vec<handover_protocol::Window>,
+        /// The lock keys.
+        locks: Locks,
     },
+    /// Lock keys have to be pressed to be as they were before a takeover that
+    /// is ending.
+    Restore(Vec<Keysym>),
 }

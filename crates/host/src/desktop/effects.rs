@@ -10,6 +10,7 @@ use handover_protocol::{
     ControlAcquireResult, ControlReturnResult, DesktopId, HandBack, Interrupt, LeaseEnded,
     LeaseRequest, LeaseWarning, Window,
 };
+use tokio::sync::mpsc;
 
 use super::actor::Actor;
 use super::by::By;
@@ -21,11 +22,16 @@ use super::running::Right;
 use super::survey;
 use super::takeover::{Asker, Holder, Survey, Takeovers, millis};
 use crate::attach::Notice;
+use crate::display::X11Error;
+use crate::display::x11::Locks;
 use crate::system::clock;
 
 /// How long the picture at the end of a takeover may take. It is left out
 /// rather than control held back.
 const LAST_PICTURE_WITHIN: Duration = Duration::from_secs(1);
+
+/// How long a display that was sent keys is left to take them in.
+const LOOK_AGAIN: Duration = Duration::from_millis(1);
 
 impl Actor {
     /// Does one thing that the arbiter asks for.
@@ -150,6 +156,7 @@ impl Actor {
             ttl,
             note,
             windows: None,
+            locks: Locks::default(),
             ended_by: None,
         });
         self.links.hooks.taken(&self.id);
@@ -159,7 +166,14 @@ impl Actor {
             let Survey {
                 foreign_clients,
                 windows,
+                locks,
             } = survey.await.unwrap_or_default();
+            // Before the answer, after which the takeover may end at once.
+            let _ = reports.send(Report::Seen {
+                lease,
+                windows,
+                locks,
+            });
             let left = ttl.saturating_sub(clock::now().since(granted));
             // Whoever asked may have gone; the end of its connection ends the
             // lease.
@@ -172,7 +186,6 @@ impl Actor {
                 expires_in_ms: millis(left),
                 foreign_clients,
             }));
-            let _ = reports.send(Report::Windows { lease, windows });
         });
     }
 
@@ -198,16 +211,17 @@ impl Actor {
         held: Duration,
     ) {
         // A takeover that was never granted has an asker in the holder's place.
-        let (by, note, windows, ended_by) = match &mut self.takeovers.holder {
+        let (by, note, windows, locks, ended_by) = match &mut self.takeovers.holder {
             Some(holder) if holder.lease == lease => (
                 Some(holder.by.clone()),
                 holder.note.clone(),
                 holder.windows.take(),
+                Some(holder.locks),
                 holder.ended_by.clone(),
             ),
             _ => {
                 let asker = self.takeovers.askers.get(&lease);
-                (asker.map(|asker| asker.by.clone()), None, None, None)
+                (asker.map(|asker| asker.by.clone()), None, None, None, None)
             }
         };
         let hand_back = HandBack {
@@ -234,6 +248,8 @@ impl Actor {
             ended_by,
             cause,
             display: self.input.is_some(),
+            locks,
+            reports: self.reports.clone(),
         };
         let reports = self.reports.clone();
         tokio::spawn(async move {
@@ -340,12 +356,24 @@ impl Actor {
                 self.arbiter.start_recorded(clock::now(), lease, stored);
             }
             Report::EndRecorded { lease, hand_back } => self.end_recorded(lease, hand_back),
-            Report::Windows { lease, windows } => {
+            Report::Seen {
+                lease,
+                windows,
+                locks,
+            } => {
                 if let Some(holder) = &mut self.takeovers.holder
                     && holder.lease == lease
                 {
                     holder.windows = Some(windows);
+                    holder.locks = locks;
                 }
+            }
+            Report::Restore(locks) => {
+                let pressed = match &mut self.input {
+                    Some(input) => input.press_locks(&locks),
+                    None => Ok(()),
+                };
+                self.or_lost(pressed);
             }
         }
     }
@@ -371,16 +399,20 @@ struct Ending {
     ended_by: Option<By>,
     cause: Option<String>,
     display: bool,
+    /// The lock keys before the takeover, if it was granted.
+    locks: Option<Locks>,
+    reports: mpsc::UnboundedSender<Report>,
 }
 
 impl Ending {
     /// Takes the picture, compares the windows, and stores the end.
     async fn record(self, mut hand_back: HandBack, before: Option<Vec<Window>>) -> HandBack {
         if self.display {
-            let (screenshot, after, ()) = tokio::join!(
+            let (screenshot, after, (), ()) = tokio::join!(
                 self.picture(),
                 survey::windows(&self.links),
                 survey::clear_clipboard(&self.links),
+                self.restore_locks(),
             );
             hand_back.screenshot = screenshot;
             if let (Some(before), Some(after)) = (before, after) {
@@ -409,6 +441,27 @@ impl Ending {
         let put = record::control(&self.desktop, epoch, Control::Agent, None, None);
         self.links.store.append_spooled_with(event, vec![put]).await;
         hand_back
+    }
+
+    /// Has the lock keys pressed that the person, or the display in fitting in
+    /// with the person's keyboard, has left otherwise than before. Agents' input
+    /// takes the same way and so comes after.
+    async fn restore_locks(&self) {
+        let (Some(x11), Some(before)) = (&self.links.x11, self.locks) else {
+            return;
+        };
+        survey::in_time(async {
+            let differing = x11.locks().await?.differing(before);
+            if !differing.is_empty() {
+                // The task may have ended.
+                let _ = self.reports.send(Report::Restore(differing));
+                while x11.locks().await? != before {
+                    tokio::time::sleep(LOOK_AGAIN).await;
+                }
+            }
+            Ok::<_, X11Error>(())
+        })
+        .await;
     }
 
     /// The picture that agents get, kept as evidence.

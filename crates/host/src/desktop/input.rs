@@ -18,6 +18,7 @@ use handover_rfb::encodings::{
 use handover_rfb::framing::{ServerEvent, ServerMessage, ServerParser};
 use handover_rfb::handshake::Credentials;
 use handover_rfb::input::{self, InputMessage};
+use handover_rfb::keys::Keysym;
 use handover_rfb::ledger::Ledger;
 
 use crate::display::{ConnectError, Stream, Upstream, connect};
@@ -37,13 +38,10 @@ const MAX_WAITING_BYTES: usize = 4 << 20;
 const READ_BYTES: usize = 16 << 10;
 
 /// Encodings that the connection asks for: none for pixels, of which it wants
-/// none, and those that make the display take the other messages. Without the
-/// state of the locks Xvnc presses Caps Lock and Num Lock by its own guess, and
-/// a text that ends in a capital letter leaves Caps Lock on.
-const ENCODINGS: [i32; 7] = [
+/// none, and those that make the display take the other messages.
+const ENCODINGS: [i32; 6] = [
     QEMU_KEYS,
     FENCE,
-    LED_STATE,
     DESKTOP_SIZE,
     EXTENDED_DESKTOP_SIZE,
     LAST_RECT,
@@ -143,7 +141,20 @@ impl InputConnection {
         tokio::time::timeout(crate::display::connect::HANDSHAKE_WITHIN, greeting)
             .await
             .map_err(|_| ConnectError::Timeout)??;
+        if matches!(this.flush, Flush::Fence) {
+            this.follow_locks()?;
+        }
         Ok(this)
+    }
+
+    /// Asks for the state of the lock keys. Without it Xvnc presses Caps Lock and
+    /// Num Lock by its own guess, and a text that ends in a capital letter leaves
+    /// Caps Lock on. Not asked of a server without fences: its news of the locks
+    /// would pass for the answer to a request for a pixel.
+    fn follow_locks(&mut self) -> io::Result<()> {
+        let mut bytes = Vec::new();
+        input::set_encodings(&[&ENCODINGS[..], &[LED_STATE]].concat(), &mut bytes);
+        self.write(&bytes)
     }
 
     /// True if the display takes and offers text by the extended clipboard.
@@ -206,6 +217,18 @@ impl InputConnection {
     /// The connection is lost.
     pub fn release_buttons(&mut self, (x, y): (u16, u16)) -> io::Result<()> {
         self.release(vec![InputMessage::Pointer { mask: 0, x, y }])
+    }
+
+    /// Presses and releases lock keys, to have them as they were when nobody
+    /// here acted.
+    ///
+    /// # Errors
+    /// The connection is lost.
+    pub fn press_locks(&mut self, locks: &[Keysym]) -> io::Result<()> {
+        locks
+            .iter()
+            .flat_map(|lock| [lock.message(true), lock.message(false)])
+            .try_for_each(|message| self.send(message))
     }
 
     fn release(&mut self, releases: Releases) -> io::Result<()> {

@@ -20,6 +20,7 @@ use super::person::WaitingInput;
 use super::programs::Programs;
 use super::takeover::Takeovers;
 use super::view::{ControlView, INPUT_QUEUE, ViewerEvent};
+use crate::display::x11::Locks;
 use crate::display::{ConnectError, Upstream};
 use crate::system::clock::BootTimer;
 use crate::viewer::Viewers;
@@ -107,6 +108,13 @@ pub async fn start(
     {
         // Where the pointer is: anywhere else would end a drag there.
         input.release_buttons((pointer.x, pointer.y))?;
+    }
+    if parts.beginning.recovered.is_some()
+        && let Some(x11) = &parts.links.x11
+        && let Ok(locks) = x11.locks().await
+    {
+        // How they were before the takeover is not known: as a display begins.
+        input.press_locks(&locks.differing(Locks::default()))?;
     }
     let beginning = parts.beginning;
     let arbiter = Arbiter::new(beginning.epoch, beginning.paused);

@@ -18,8 +18,14 @@ pub async fn survey(links: Arc<Links>) -> Survey {
     let Some(x11) = &links.x11 else {
         return Survey::default();
     };
-    let (clients, windows) = tokio::join!(in_time(x11.clients()), in_time(x11.windows()));
+    // The locks first: they have to be seen before the person can change them.
+    let (locks, clients, windows) = tokio::join!(
+        in_time(x11.locks()),
+        in_time(x11.clients()),
+        in_time(x11.windows())
+    );
     Survey {
+        locks: locks.unwrap_or_default(),
         foreign_clients: clients
             .unwrap_or_default()
             .into_iter()

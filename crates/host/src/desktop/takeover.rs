@@ -14,6 +14,7 @@ use super::actor::Actor;
 use super::by::By;
 use super::command::Answer;
 use super::refuse;
+use crate::display::x11::Locks;
 use crate::system::clock;
 
 /// How often a lease should be renewed: six times within its TTL, at the most
@@ -28,6 +29,8 @@ pub struct Survey {
     pub foreign_clients: Vec<ForeignClient>,
     /// The windows, if they could be read.
     pub windows: Vec<Window>,
+    /// The lock keys; off, as a display begins, if they could not be read.
+    pub locks: Locks,
 }
 
 /// A person who asks for control.
@@ -52,6 +55,8 @@ pub struct Holder {
     pub(super) note: Option<String>,
     /// The windows when control was granted; none until they are read.
     pub(super) windows: Option<Vec<Window>>,
+    /// The lock keys when control was granted, as they will be again.
+    pub(super) locks: Locks,
     /// Who ended the takeover, if somebody did.
     pub(super) ended_by: Option<By>,
 }

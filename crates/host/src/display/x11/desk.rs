@@ -1,5 +1,6 @@
-//! Background, pointer and selections of a display.
+//! Background, pointer, locks and selections of a display.
 
+use handover_rfb::keys::Keysym;
 use x11rb::connection::Connection;
 use x11rb::protocol::xproto::{
     AtomEnum, ChangeWindowAttributesAux, ConnectionExt as _, KeyButMask,
@@ -16,6 +17,43 @@ pub struct Pointer {
     pub y: u16,
     /// Pressed buttons as in an RFB pointer event: bit 0 left, 1 middle, 2 right, 3 and 4 wheel.
     pub buttons: u8,
+}
+
+/// The keys of a display that stay in effect until they are pressed again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Locks {
+    /// Caps Lock is on.
+    pub caps: bool,
+    /// Num Lock is on.
+    pub num: bool,
+}
+
+impl Locks {
+    /// The keys whose pressing makes `self` of `other`, or `other` of `self`.
+    pub fn differing(self, other: Self) -> Vec<Keysym> {
+        let keys = [
+            (self.caps != other.caps, CAPS_LOCK),
+            (self.num != other.num, NUM_LOCK),
+        ];
+        keys.into_iter()
+            .filter_map(|(differs, key)| differs.then_some(key))
+            .collect()
+    }
+}
+
+const CAPS_LOCK: Keysym = Keysym(0xffe5);
+const NUM_LOCK: Keysym = Keysym(0xff7f);
+
+/// The modifier of Num Lock in the keyboard mappings of Xvnc.
+const NUM_LOCK_MODIFIER: KeyButMask = KeyButMask::MOD2;
+
+pub(super) fn locks(session: &Session) -> Result<Locks, X11Error> {
+    let root = session.root.root;
+    let mask = session.connection.query_pointer(root)?.reply()?.mask;
+    Ok(Locks {
+        caps: mask.contains(KeyButMask::LOCK),
+        num: mask.contains(NUM_LOCK_MODIFIER),
+    })
 }
 
 pub(super) fn pointer(session: &Session) -> Result<Pointer, X11Error> {

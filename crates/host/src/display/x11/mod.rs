@@ -24,7 +24,7 @@ use x11rb::rust_connection::RustConnection;
 
 pub use clients::XClient;
 pub use cookie::UntrustedCookie;
-pub use desk::Pointer;
+pub use desk::{Locks, Pointer};
 pub use keyboard::{Additions, Untyped};
 use stream::TimedStream;
 
@@ -203,6 +203,14 @@ impl X11 {
     /// [`X11Error`].
     pub async fn pointer(&self) -> Result<Pointer, X11Error> {
         self.call(desk::pointer).await
+    }
+
+    /// Which lock keys are on.
+    ///
+    /// # Errors
+    /// [`X11Error`].
+    pub async fn locks(&self) -> Result<Locks, X11Error> {
+        self.call(desk::locks).await
     }
 
     /// The first character of `text` that the keyboard mapping of the display cannot produce as
