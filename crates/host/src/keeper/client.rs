@@ -166,7 +166,8 @@ impl Keeper {
             socket: options.socket.clone(),
             orphan_timeout: options.orphan_timeout,
         };
-        let mut child = Command::new(&program.exe)
+        let mut command = Command::new(&program.exe);
+        command
             .arg0("handover")
             .args(&program.args)
             .args(arguments.to_args())
@@ -174,10 +175,10 @@ impl Keeper {
             .current_dir("/")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
-            .stderr(log)
-            .spawn()
-            .map_err(KeeperError::Start)?;
-        match Self::connect_to_child(&mut child, options).await {
+            .stderr(log);
+        let (mut child, process) =
+            leftovers::start_keeper(|| command.spawn()).map_err(KeeperError::Start)?;
+        match Self::connect_to_child(&mut child, process, options).await {
             Ok((opened, reader)) => opened.run(reader, Some(child)).await,
             Err(error) => {
                 // It keeps nothing yet.
@@ -190,10 +191,9 @@ impl Keeper {
 
     async fn connect_to_child(
         child: &mut Child,
+        process: ProcessIdentity,
         options: &KeeperOptions,
     ) -> Result<(Opened, OwnedReadHalf), KeeperError> {
-        let pid = child.id().ok_or(KeeperError::Gone)?;
-        let process = ProcessIdentity::of(pid).map_err(KeeperError::Start)?;
         let mut announced = [0u8; 6];
         let stdout = child.stdout.as_mut().ok_or(KeeperError::Gone)?;
         match timeout(DEADLINE, stdout.read_exact(&mut announced)).await {
@@ -293,9 +293,9 @@ impl Keeper {
         }
     }
 
-    /// After the keeper itself has died: kills what was below it, known from the last looks and from
-    /// the marker in the environment, each verified by its start time. Answers what is left after five
-    /// seconds. Does nothing while the keeper lives.
+    /// After the keeper itself has died: kills what was below it, known from the last looks, from the
+    /// marker in the environment, and from having become a child of ours, each verified by its start
+    /// time. Answers what is left after five seconds. Does nothing while the keeper lives.
     pub async fn kill_leftovers(&self) -> Vec<ProcessIdentity> {
         let seen = self.inner.shared.seen();
         leftovers::kill(self.inner.process, seen).await

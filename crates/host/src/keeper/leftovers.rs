@@ -1,20 +1,50 @@
 //! What a dead keeper leaves behind, and its end.
 //!
-//! The kernel gives the orphans of a keeper to the host, if the host has started that keeper, else to
-//! pid 1. So they are found by what was seen while the keeper lived, and by the marker in the
-//! environment they were started with. Both name a process by pid and start time.
+//! They are found in three ways: by what was seen while the keeper lived, by the marker in the
+//! environment they were started with, and, if the host is a subreaper and has started that keeper, as
+//! children of the host, to whom the kernel gives the orphans then. The last finds also what cleared its
+//! environment and appeared after the last look. Where another host has started the keeper, its orphans
+//! go to pid 1, and only the first two are left.
 
 use std::collections::HashSet;
+use std::io;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Signal, WaitOptions, waitpid};
+use tokio::process::Child;
 
 use super::wire::{MARKER, marker};
 use crate::system::process::{self, ProcessIdentity, Stat};
 
 /// How long killing may take before what is left is reported.
 const PATIENCE: Duration = Duration::from_secs(5);
-const LOOK: Duration = Duration::from_millis(10);
+
+/// Looks at our children between two looks at all processes, and the time between them.
+const QUICK_LOOKS: u32 = 10;
+const QUICK_LOOK: Duration = Duration::from_millis(1);
+
+/// The keepers that are children of this process.
+static KEEPERS: Mutex<Vec<ProcessIdentity>> = Mutex::new(Vec::new());
+
+fn keepers() -> MutexGuard<'static, Vec<ProcessIdentity>> {
+    KEEPERS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Starts a keeper so that it is never taken for an orphan.
+pub(super) fn start_keeper(
+    start: impl FnOnce() -> io::Result<Child>,
+) -> io::Result<(Child, ProcessIdentity)> {
+    // Nobody looks for orphans until it is known.
+    let mut keepers = keepers();
+    let child = start()?;
+    let pid = child.id().ok_or(io::ErrorKind::NotFound)?;
+    // Even if it has ended, it is not collected yet.
+    let keeper = ProcessIdentity::of(pid)?;
+    keepers.retain(ProcessIdentity::is_alive);
+    keepers.push(keeper);
+    Ok((child, keeper))
+}
 
 /// Kills everything that `keeper` kept; `seen` is what was below it at the last looks. Does nothing
 /// while the keeper itself lives. Answers what could not be killed.
@@ -25,24 +55,69 @@ pub(super) async fn kill(
     let marker = marker(keeper);
     let mut known = seen;
     let start = Instant::now();
+    let mut empty_before = false;
     loop {
         if keeper.is_alive() {
             return Vec::new();
         }
         find(&marker, &mut known);
-        known.retain(ProcessIdentity::is_alive);
-        if known.is_empty() || start.elapsed() >= PATIENCE {
+        known.extend(orphans(keeper));
+        known.retain(|identity| {
+            let alive = identity.is_alive();
+            if !alive {
+                reap(identity.pid);
+            }
+            alive
+        });
+        // What forks while one looks may be missed by one look.
+        let over = known.is_empty() && empty_before;
+        if over || start.elapsed() >= PATIENCE {
             return known.into_iter().collect();
         }
+        empty_before = known.is_empty();
         for identity in &known {
             // Gone meanwhile is as good.
             let _ = identity.signal(Signal::KILL);
         }
-        tokio::time::sleep(LOOK).await;
-        for identity in &known {
-            reap(identity.pid);
+        if !empty_before {
+            // What forks for ever lives for moments only: look at our children more often than one can
+            // look at all processes.
+            for _ in 0..QUICK_LOOKS {
+                for orphan in orphans(keeper) {
+                    let _ = orphan.signal(Signal::KILL);
+                    known.insert(orphan);
+                }
+                tokio::time::sleep(QUICK_LOOK).await;
+            }
         }
     }
+}
+
+/// The children of this process that it has not started, nor its parts: orphans of keepers, among them
+/// those of `keeper`. None unless the kernel gives orphans to us.
+///
+/// A keeper begins a session of its own before it starts anything, and no process can join a session
+/// that exists: so what is in our own session was not started below a keeper. What has no more than its
+/// number left is collected.
+fn orphans(keeper: ProcessIdentity) -> Vec<ProcessIdentity> {
+    let own = std::process::id();
+    let (Ok(Some(_)), Ok(Stat { session, .. })) =
+        (rustix::process::child_subreaper(), Stat::of(own))
+    else {
+        return Vec::new();
+    };
+    let keepers = keepers();
+    process::children(own)
+        .into_iter()
+        .filter_map(|child| Stat::of(child).ok())
+        .filter(|stat| {
+            stat.parent == own
+                && stat.session != session
+                && stat.start_ticks >= keeper.start_ticks
+                && !keepers.contains(&stat.identity())
+        })
+        .map(|stat| stat.identity())
+        .collect()
 }
 
 /// Adds the living processes that carry `marker`, and those below what is known.

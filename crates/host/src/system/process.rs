@@ -261,7 +261,9 @@ pub fn descendants_by_children(root: u32) -> Vec<Stat> {
     found
 }
 
-fn children(pid: u32) -> Vec<u32> {
+/// The children of a process, zombies included. A child may be left out when its sibling ends
+/// meanwhile. Empty where the kernel does not tell children.
+pub fn children(pid: u32) -> Vec<u32> {
     let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else {
         return Vec::new();
     };
