@@ -23,10 +23,11 @@ type Outcome<T> = Result<T, Failure>;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    if let [mode, rest @ ..] = arguments.as_slice()
-        && mode == rows::HOLD
-    {
-        return rows::hold(rest);
+    // Some rows need another process to kill or to compare with, and that is this program again.
+    match arguments.split_first() {
+        Some((mode, rest)) if mode == rows::HOLD => return rows::hold(rest),
+        Some((mode, rest)) if mode == rows::COPY => return rows::copy(rest),
+        _ => {}
     }
     let mut table = table::Table::new();
     for group in rows::ALL.iter().filter(|group| group.is_chosen(&arguments)) {

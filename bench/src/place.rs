@@ -111,7 +111,11 @@ impl Drop for Place {
 ///
 /// What it prints goes to files: a service that it leaves behind may hold a pipe open for ever.
 pub fn finish(command: &mut Command, limit: Duration) -> Outcome<Output> {
-    let name = format!("{command:?}");
+    let arguments: Vec<_> = command
+        .get_args()
+        .map(|argument| argument.display().to_string())
+        .collect();
+    let name = arguments.join(" ");
     let (mut stdout, mut stderr) = (tempfile::tempfile()?, tempfile::tempfile()?);
     let mut child = command
         .stdout(stdout.try_clone()?)
@@ -133,8 +137,10 @@ pub fn finish(command: &mut Command, limit: Duration) -> Outcome<Output> {
         stderr: read(&mut stderr)?,
     };
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        return Err(format!("{name}: {}: {}", output.status, said.trim()).into());
+        // With --json the reason is on standard output.
+        let said = [&output.stderr[..], &output.stdout[..]].concat();
+        let said = String::from_utf8_lossy(&said);
+        return Err(format!("`handover {name}`: {}: {}", output.status, said.trim()).into());
     }
     Ok(output)
 }

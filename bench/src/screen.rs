@@ -56,7 +56,7 @@ pub struct Seen {
     pub at: Instant,
 }
 
-/// A window over the whole screen, with the focus.
+/// A window over the whole screen, with the focus when it is clicked into.
 pub struct Screen {
     x: RustConnection,
     window: Window,
@@ -87,8 +87,6 @@ impl Screen {
             .check()?;
         x.create_gc(pen, window, &CreateGCAux::new())?.check()?;
         x.map_window(window)?.check()?;
-        x.set_input_focus(InputFocus::PARENT, window, x11rb::CURRENT_TIME)?
-            .check()?;
         Ok(Self {
             x,
             window,
@@ -120,7 +118,7 @@ impl Screen {
     /// [`colour`] tells. Ends with the display.
     pub fn watch(self) -> Outcome<Receiver<Seen>> {
         let (sender, receiver) = channel();
-        // One round trip: the window is there and has the focus.
+        // One round trip: the window is there.
         self.x.get_input_focus()?.reply()?;
         thread::spawn(move || self.serve(&sender));
         Ok(receiver)
@@ -139,7 +137,7 @@ impl Screen {
             };
             if what == What::Press {
                 presses += 1;
-                if self.fill(colour(presses)).is_err() {
+                if self.pressed(colour(presses)).is_err() {
                     return;
                 }
             }
@@ -148,7 +146,8 @@ impl Screen {
         }
     }
 
-    fn fill(&self, colour: u32) -> Outcome<()> {
+    /// Shows a press, and takes the focus as an application does that is clicked into.
+    fn pressed(&self, colour: u32) -> Outcome<()> {
         let (x, pen) = (&self.x, self.pen);
         x.change_gc(pen, &ChangeGCAux::new().foreground(colour))?;
         let square = Rectangle {
@@ -158,6 +157,7 @@ impl Screen {
             height: SQUARE,
         };
         x.poly_fill_rectangle(self.window, pen, &[square])?;
+        x.set_input_focus(InputFocus::PARENT, self.window, x11rb::CURRENT_TIME)?;
         x.flush()?;
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! The rows of the table, in groups that share what they need.
 
 mod click;
+mod copy;
 mod gate;
 mod idle;
 mod kill;
@@ -9,6 +10,7 @@ mod screenshot;
 mod start;
 mod takeover;
 
+pub use copy::{COPY, copy};
 pub use kill::{HOLD, hold};
 
 use crate::{Outcome, figures::Row};

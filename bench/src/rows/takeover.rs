@@ -20,6 +20,9 @@ use crate::{
 /// The bound of every wait.
 const LIMIT: Duration = Duration::from_secs(10);
 
+/// The time between one takeover and the next.
+const QUIET: Duration = Duration::from_millis(50);
+
 /// What an agent types while a person takes over.
 const TYPED: usize = 2000;
 
@@ -32,6 +35,8 @@ pub fn measure() -> Outcome<Vec<Row>> {
     let mut returned = Samples::default();
     let mut answered = Samples::default();
     let idle = Samples::take(100, || {
+        // What the host still does for the takeover before is not part of this one.
+        thread::sleep(QUIET);
         let started = Instant::now();
         let lease = acquire(&wire)?;
         let took = started.elapsed();
@@ -53,6 +58,10 @@ pub fn measure() -> Outcome<Vec<Row>> {
     let text = "the quick brown fox ".repeat(TYPED / 20);
     let mut interrupted = 0;
     let typing = Samples::take(30, || {
+        // Typing needs the focus, and a click a look at what the person left.
+        agent.call(Method::DesktopScreenshot, json!({"desktop": "d1"}))?;
+        let click = json!({"desktop": "d1", "x": 300, "y": 300});
+        agent.call(Method::DesktopClick, click)?;
         while seen.try_recv().is_ok() {}
         let typed = thread::scope(|scope| {
             let typing = scope.spawn(|| {
@@ -70,10 +79,10 @@ pub fn measure() -> Outcome<Vec<Row>> {
         let (begun, lease, Ok(typing)) = typed else {
             return Err("typing panicked".into());
         };
-        begun?;
         let (lease, took) = lease?;
         give_back(&wire, &lease)?;
         until_active(&agent)?;
+        begun.map_err(|failure| format!("{failure}; typing: {typing:?}"))?;
         match typing {
             Err(ClientError::Refused(refusal)) if refusal.code == ErrorCode::InterruptedByHuman => {
                 interrupted += 1
