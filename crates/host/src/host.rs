@@ -296,8 +296,8 @@ async fn serve(options: &HostOptions, ready: impl FnOnce(&Ready)) -> Result<(), 
             _ = stopped.wait_for(Option::is_some) => tracing::info!("stopping"),
         }
     }
-    let by = stopped.borrow().clone().unwrap_or_else(host_itself);
-    end_desktops(&desktops, &by).await;
+    let by = stopped.borrow().clone();
+    end_desktops(&desktops, by.as_ref()).await;
     server.close(CLOSE_GRACE).await;
     following.abort();
     telling.abort();
@@ -326,7 +326,7 @@ async fn first_desktop(options: &HostOptions, desktops: &DesktopSet) -> Result<(
 }
 
 /// Ends control first, everywhere, then the desktops.
-async fn end_desktops(desktops: &DesktopSet, by: &Caller) {
+async fn end_desktops(desktops: &DesktopSet, by: Option<&Caller>) {
     for desktop in desktops.all() {
         desktop.revoke_for_end(by).await;
     }

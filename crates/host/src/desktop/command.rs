@@ -118,8 +118,8 @@ pub enum Command {
     },
     /// Take control away.
     Revoke {
-        /// Who.
-        by: By,
+        /// Who; the host itself if not given.
+        by: Option<By>,
         /// Although somebody else has it.
         force: bool,
         /// Where the answer goes, once control has moved.

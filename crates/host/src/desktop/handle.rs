@@ -257,8 +257,8 @@ impl DesktopHandle {
     }
 
     /// Takes control away from whoever has it, for the end of the session.
-    pub async fn revoke_for_end(&self, caller: &Caller) {
-        let by = By::from(caller);
+    pub async fn revoke_for_end(&self, caller: Option<&Caller>) {
+        let by = caller.map(By::from);
         let revoked = self.ask(|reply| Command::Revoke {
             by,
             force: true,

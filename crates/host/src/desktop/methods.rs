@@ -140,7 +140,7 @@ impl attach::Desktop for DesktopHandle {
         caller: &Caller,
         params: ControlChangeParams,
     ) -> Result<ControlStatusResult, Refusal> {
-        let by = By::from(caller);
+        let by = Some(By::from(caller));
         let force = params.force.unwrap_or(false);
         self.ask(|reply| Command::Revoke { by, force, reply }).await
     }

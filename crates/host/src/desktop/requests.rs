@@ -326,16 +326,17 @@ impl Actor {
 
     fn revoke(
         &mut self,
-        by: By,
+        by: Option<By>,
         force: bool,
         reply: Answer<handover_protocol::ControlStatusResult>,
         now: Moment,
     ) {
         self.arbiter.tick(now);
         let status: Status = self.arbiter.status();
-        let others = status
-            .lease
-            .is_some_and(|lease| lease.controller != by.connection);
+        let others = status.lease.is_some_and(|lease| {
+            by.as_ref()
+                .is_none_or(|by| lease.controller != by.connection)
+        });
         if others && !force {
             let refusal = Refusal::new(
                 ErrorCode::HumanLeaseHeld,
@@ -350,7 +351,7 @@ impl Actor {
             };
             return answer(reply, Err(refusal));
         }
-        self.ended_by(Some(by));
+        self.ended_by(by);
         self.arbiter.revoke(now);
         self.takeovers.settlers.push(reply);
     }

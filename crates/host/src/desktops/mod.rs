@@ -103,20 +103,16 @@ impl DesktopSet {
     /// Ends a desktop, if the caller may: its programs, its display, its task.
     ///
     /// # Errors
-    /// As for every act on the desktop; a person may also end one that is
-    /// paused, or whose display does not answer or has ended.
+    /// As for every act on the desktop; a person may also end one whose display
+    /// does not answer, is not the host's alone, or has ended.
     pub async fn destroy(&self, caller: &Caller, desktop: &DesktopHandle) -> Result<(), Refusal> {
-        use ErrorCode::{DesktopGone, DisplayUnavailable, ForeignConnection, Paused};
+        use ErrorCode::{DesktopGone, DisplayUnavailable, ForeignConnection};
         let person = matches!(caller.kind, CallerKind::Human { .. });
         match desktop.permit_to_end(caller).await {
             Ok(()) => {}
             Err(refusal) if refusal.code == DesktopGone => {}
             Err(refusal)
-                if person
-                    && matches!(
-                        refusal.code,
-                        Paused | DisplayUnavailable | ForeignConnection
-                    ) => {}
+                if person && matches!(refusal.code, DisplayUnavailable | ForeignConnection) => {}
             Err(refusal) => return Err(refusal),
         }
         self.end(desktop).await;
