@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 
 use handover_protocol::client::Notification;
 use handover_protocol::{
-    ControlAcquireParams, ControlAcquireResult, ControlReturnParams, ControlReturnResult,
-    ControlStatusParams, ControlStatusResult, DesktopId, ErrorCode, HandBack, LeaseEnded,
-    LeaseParams, LeaseRequest, LeaseWarning, Limit, Method, ReturnReason, ViewOpenResult,
+    ControlAcquireParams, ControlAcquireResult, ControlRequestParams, ControlReturnParams,
+    ControlReturnResult, ControlStatusParams, ControlStatusResult, DesktopId, ErrorCode, HandBack,
+    LeaseEnded, LeaseParams, LeaseRequest, LeaseWarning, Limit, Method, ReturnReason,
+    ViewOpenResult,
 };
 use serde_json::{json, to_value};
 use tokio::process::Child;
@@ -32,6 +33,9 @@ const REFRESH: Duration = Duration::from_secs(1);
 
 /// How long the hand-back may take after control has returned.
 const HAND_BACK: Duration = Duration::from_secs(3);
+
+/// How long the person in control may take to answer somebody who asks for it.
+const ASKING: Duration = Duration::from_secs(60);
 
 /// A takeover under way.
 struct Takeover {
@@ -73,7 +77,7 @@ pub async fn run(
         ..Default::default()
     };
     let lease: ControlAcquireResult = tokio::select! {
-        lease = session.call_patiently(Method::ControlAcquire, &params) => lease?,
+        lease = acquire(&session, params, args.ask) => lease?,
         // The connection closes with us, and the host forgets what was asked for.
         _ = signals.next() => return Err(Failure::interrupted()),
     };
@@ -104,6 +108,26 @@ pub async fn run(
         signals::suspend()?;
     }
     outcome.result()
+}
+
+/// Takes control, or asks whoever has it.
+async fn acquire(
+    session: &Session,
+    params: ControlAcquireParams,
+    ask: bool,
+) -> Result<ControlAcquireResult, Failure> {
+    if !ask {
+        return session
+            .call_patiently(Method::ControlAcquire, &params)
+            .await;
+    }
+    let wait_ms = Some(duration::ms(ASKING));
+    let params = ControlRequestParams {
+        wait_ms,
+        ..params.into()
+    };
+    // The host ends it in time; the person may end it earlier.
+    session.wait_for(Method::ControlRequest, &params).await
 }
 
 impl Takeover {

@@ -30,6 +30,9 @@ pub struct Args {
     /// Take control until the viewer is closed or this is interrupted
     #[arg(long)]
     control: bool,
+    /// If another person is in control, ask them for it and wait for their answer
+    #[arg(long, requires = "control")]
+    ask: bool,
     /// What the agents should know
     #[arg(long, value_name = "TEXT", requires = "control")]
     note: Option<String>,
