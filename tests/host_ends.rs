@@ -1,16 +1,24 @@
 //! When the host dies or stops, nobody acts; when it comes back, the desktop and its programs are the same ones.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 
 use crate::support::{
-    Holder, LONG, Recorder, SHORT, Session, Signal, Typed, alive, check_exclusion, eventually,
-    holds_for, signal, takeovers,
+    Holder, LONG, Recorder, SHORT, Session, Signal, Typed, What, alive, check_exclusion,
+    eventually, holds_for, signal, state, takeovers,
 };
 
 const AGENT: u32 = b'a' as u32;
 const PERSON: u32 = b'h' as u32;
+
+/// Stops a process and waits until all of it stands still.
+fn stop(pid: i32) {
+    signal(pid, Signal::STOP);
+    eventually("the process is stopped", SHORT, || {
+        (state(pid) == Some('T')).then_some(())
+    });
+}
 
 /// Killed with a person's input and an agent's call in flight.
 #[test]
@@ -21,9 +29,21 @@ fn killed_in_human_time() {
     let Holder { wire, viewer, .. } = session.take(json!({}));
     viewer.pointer(1, 100, 60);
     viewer.key(0xFFE1, true);
-    eventually("Shift and a button are held", SHORT, || {
-        (recorder.held().len() == 2).then_some(())
-    });
+    let wanted = [
+        What::Key {
+            down: true,
+            keysym: 0xFFE1,
+        },
+        What::Button {
+            down: true,
+            number: 1,
+        },
+    ];
+    let started = Instant::now();
+    while !wanted.iter().all(|what| recorder.held().contains(what)) {
+        assert!(started.elapsed() < SHORT, "not held: {:?}", recorder.seen());
+        std::thread::sleep(Duration::from_millis(5));
+    }
     let bytes = [4, 1, 0, 0, 0, 0, 0, b'h', 4, 0, 0, 0, 0, 0, 0, b'h'].repeat(500);
     viewer.send(&bytes).expect("sent");
     signal(session.host(), Signal::KILL);
@@ -120,7 +140,7 @@ fn stopped_for_longer_than_the_lease_lives() {
     eventually("the person types", SHORT, || {
         (recorder.presses(PERSON) == 1).then_some(())
     });
-    signal(session.host(), Signal::STOP);
+    stop(session.host());
     holder.viewer.tap("hhhhhhhhhhhhhhhhhhhh");
     holds_for("nobody acts", Duration::from_millis(2500), || {
         recorder.presses(PERSON) == 1
@@ -141,7 +161,7 @@ fn stopped_for_a_moment() {
     let session = Session::up();
     let recorder = Recorder::everything(&session.display());
     let mut holder = session.take(json!({"ttlMs": 20_000}));
-    signal(session.host(), Signal::STOP);
+    stop(session.host());
     holder.viewer.tap("h");
     signal(session.host(), Signal::CONT);
     eventually("the person types", SHORT, || {

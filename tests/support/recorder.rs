@@ -137,6 +137,8 @@ impl Recorder {
         let mut held = Vec::new();
         for seen in self.seen() {
             match seen.what {
+                What::Key { down: true, .. } | What::Button { down: true, .. }
+                    if held.contains(&seen.what) => {}
                 What::Key { down: true, .. } | What::Button { down: true, .. } => {
                     held.push(seen.what)
                 }
@@ -237,9 +239,12 @@ fn read(event: &Event, keys: &Keys) -> Option<(What, (i16, i16), u32)> {
 /// The display's time is the low half of the monotonic clock in milliseconds; `now` is the wall time.
 fn wall_of(time: u32, now: f64) -> f64 {
     let monotonic = clock_gettime(ClockId::Monotonic);
-    let monotonic = monotonic.tv_sec * 1000 + monotonic.tv_nsec / 1_000_000;
-    let low = u32::try_from(monotonic & 0xFFFF_FFFF).expect("masked");
-    now - f64::from(low.wrapping_sub(time))
+    let low =
+        u32::try_from((monotonic.tv_sec * 1000 + monotonic.tv_nsec / 1_000_000) & 0xFFFF_FFFF)
+            .expect("masked");
+    let part =
+        f64::from(u32::try_from(monotonic.tv_nsec % 1_000_000).expect("below a million")) / 1e6;
+    now - f64::from(low.wrapping_sub(time)) - part
 }
 
 /// The keyboard mapping, to tell keys by their names.

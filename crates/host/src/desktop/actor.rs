@@ -240,7 +240,7 @@ impl Actor {
     }
 
     /// Publishes who has control, if that changed.
-    fn publish(&mut self) {
+    pub(super) fn publish(&mut self) {
         let status = self.arbiter.status();
         if status.control != Control::Human || status.phase != Phase::Steady {
             self.copied = None;

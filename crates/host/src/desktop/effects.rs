@@ -160,6 +160,8 @@ impl Actor {
             ended_by: None,
         });
         self.links.hooks.taken(&self.id);
+        // Before the answer, after which the person's input may come at once.
+        self.publish();
         let reports = self.reports.clone();
         let granted = clock::now();
         tokio::spawn(async move {

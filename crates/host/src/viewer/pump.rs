@@ -134,9 +134,7 @@ impl Pump {
             self.gate.from_viewer(&from_client, &mut self.out);
             self.take_output()?;
         }
-        if self.control.has_changed().map_err(|_| Ended::DesktopGone)? {
-            self.follow_control()?;
-        }
+        self.look_at_control()?;
         let mut moved = self.read_client()?;
         moved |= self.send_input()?;
         moved |= self.write_display()?;
@@ -166,6 +164,13 @@ impl Pump {
             () = tokio::time::sleep_until(self.progress + self.stalled), if owed => {
                 return Err(Ended::Stalled);
             }
+        }
+        Ok(())
+    }
+
+    fn look_at_control(&mut self) -> Result<(), Ended> {
+        if self.control.has_changed().map_err(|_| Ended::DesktopGone)? {
+            self.follow_control()?;
         }
         Ok(())
     }
@@ -209,6 +214,8 @@ impl Pump {
             None => Ok(false),
             Some(0) => Err(Ended::ClientLeft),
             Some(length) => {
+                // Once more: what a person sends as soon as they are told of the grant must find it here.
+                self.look_at_control()?;
                 self.gate.from_viewer(&self.read[..length], &mut self.out);
                 self.take_output()?;
                 Ok(true)
