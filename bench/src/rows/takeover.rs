@@ -112,20 +112,21 @@ fn give_back(wire: &Wire, lease: &Value) -> Outcome<()> {
     Ok(())
 }
 
-/// Asks for permits until one is given, and completes it.
+/// Waits until control is with the agents, then takes a permit and completes it. It looks at the status
+/// meanwhile, since each permit that is refused would be recorded, and delay what it waits for.
 pub fn until_active(agent: &Wire) -> Outcome<()> {
-    let granted = eventually("an agent may act", LIMIT, || {
-        match agent.call(
-            Method::ControlPermit,
-            json!({"desktop": "d1", "what": "measure"}),
-        ) {
-            Err(ClientError::Refused(refusal)) if refusal.code == ErrorCode::HumanControlActive => {
-                None
+    let permit = eventually("an agent may act", LIMIT, || {
+        let status = agent.call(Method::ControlStatus, json!({"desktop": "d1"}));
+        match status {
+            Ok(status) if status["control"] != "agent" || status["phase"] != "steady" => None,
+            Ok(_) => {
+                let params = json!({"desktop": "d1", "what": "measure"});
+                Some(agent.call(Method::ControlPermit, params))
             }
-            answer => Some(answer),
+            Err(failure) => Some(Err(failure)),
         }
     })??;
-    let params = json!({"desktop": "d1", "permit": granted["permit"]});
+    let params = json!({"desktop": "d1", "permit": permit["permit"]});
     agent.call(Method::ControlComplete, params)?;
     Ok(())
 }
