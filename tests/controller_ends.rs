@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::support::{
     LONG, Outcome, Recorder, Running, SHORT, Session, Signal, Takeover, Viewer, check_exclusion,
-    eventually, holds_for, takeovers, wall_ms,
+    command_line, eventually, holds_for, takeovers, wall_ms,
 };
 
 const AGENT: u32 = b'a' as u32;
@@ -208,4 +208,29 @@ fn control_without_a_viewer() {
     controller.signal(Signal::INT);
     assert_eq!(controller.finish(LONG).code, 130);
     session.becomes("agent", SHORT);
+}
+
+/// The terminal itself goes away, with a real terminal's end: control ends as by Ctrl-C.
+#[test]
+fn the_terminal_is_closed() {
+    let session = Session::up();
+    let watch = format!("{} watch --control --json", env!("CARGO_BIN_EXE_handover"));
+    let mut terminal = session.place.command("script");
+    let terminal = Running::start(terminal.args(["-qec", &watch, "/dev/null"]));
+    session.becomes("human", LONG);
+    terminal.signal(Signal::KILL);
+    session.becomes("agent", SHORT);
+    let records = takeovers(&session.journal());
+    assert!(
+        ["cancelled", "recovered"].contains(&records[0].how.as_str()),
+        "{records:?}"
+    );
+    eventually("the controller has ended", SHORT, || {
+        let watching = session
+            .place
+            .processes()
+            .into_iter()
+            .any(|pid| command_line(pid).contains(" watch --control"));
+        (!watching).then_some(())
+    });
 }

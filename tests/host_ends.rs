@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use crate::support::{
-    Holder, LONG, Recorder, SHORT, Session, Signal, Typed, What, alive, check_exclusion,
+    Holder, LONG, Place, Recorder, SHORT, Session, Signal, Typed, What, alive, check_exclusion,
     eventually, holds_for, signal, state, takeovers,
 };
 
@@ -216,6 +216,64 @@ fn down_does_not_wait_for_deaf_clients() {
     let outcome = session.cli(&["down"]);
     assert_eq!(outcome.code, 0, "{outcome:?}");
     assert!(outcome.took < SHORT, "took {:?}", outcome.took);
+    eventually("every process has ended", LONG, || {
+        session.place.processes().is_empty().then_some(())
+    });
+}
+
+/// A session does not end under a person's hands, unless that is what is wanted.
+#[test]
+fn down_in_human_time() {
+    let session = Session::up();
+    let recorder = Recorder::everything(&session.display());
+    let holder = session.take(json!({}));
+    holder.viewer.key(0xFFE1, true);
+    eventually("Shift is held", SHORT, || {
+        (recorder.held().len() == 1).then_some(())
+    });
+    assert_eq!(session.cli(&["down"]).refused(), "human_lease_held");
+    assert_eq!(session.status()["control"], "human");
+    let id = session.id();
+    assert_eq!(session.cli(&["down", "--force"]).code, 0);
+    eventually("every process has ended", LONG, || {
+        session.place.processes().is_empty().then_some(())
+    });
+    let log = session.cli(&["log", "--session", &id]);
+    assert!(log.out.contains("takeover_revoked"), "{log:?}");
+}
+
+/// One command takes every desktop from everybody.
+#[test]
+fn stop_all_pauses_everything() {
+    let session = Session::up();
+    session
+        .wire()
+        .done("desktop.new", json!({"size": "320x240"}));
+    let mut holder = session.take(json!({}));
+    assert_eq!(session.cli(&["stop-all"]).code, 0);
+    let proof = holder.proof();
+    assert_eq!(
+        holder.wire.refused("control.renew", proof).code,
+        "lease_stale"
+    );
+    let list = session.wire().done("list", json!({}));
+    for desktop in list["desktops"].as_array().expect("a list") {
+        assert_eq!(desktop["control"], "paused", "{list}");
+    }
+}
+
+/// A desktop without a host ends by itself after a time.
+#[test]
+fn orphaned_desktops_end() {
+    let session = Session::with(
+        Place::new(),
+        &["--desktop", "--size", "320x240", "--orphan-timeout", "1s"],
+    );
+    let server = session.display_server();
+    signal(session.host(), Signal::KILL);
+    eventually("the display server ends", LONG, || {
+        (!alive(server)).then_some(())
+    });
     eventually("every process has ended", LONG, || {
         session.place.processes().is_empty().then_some(())
     });

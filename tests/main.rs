@@ -10,6 +10,7 @@ mod support;
 
 mod a_real_viewer;
 mod agents_speak_mcp;
+mod attached_desktops;
 mod clipboard;
 mod command_line;
 mod controller_ends;

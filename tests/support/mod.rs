@@ -20,7 +20,7 @@ pub use clock::{LONG, SHORT, eventually, holds_for, wall_ms};
 pub use command::{Outcome, Running};
 pub use display::Display;
 pub use place::Place;
-pub use processes::{Signal, alive, children, descendants, signal, state};
+pub use processes::{Signal, alive, children, command_line, descendants, signal, state};
 pub use record::{Takeover, at, check_exclusion, takeovers};
 pub use recorder::{Recorder, Seen, What};
 pub use seat::Seat;
