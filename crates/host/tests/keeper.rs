@@ -183,6 +183,42 @@ async fn what_a_killed_keeper_leaves_is_killed() {
 }
 
 #[tokio::test]
+async fn a_tree_has_a_control_group_where_one_can_be_made() {
+    let dir = tempfile::tempdir().unwrap();
+    let group = |process: ProcessIdentity| {
+        let text = std::fs::read_to_string(format!("/proc/{}/cgroup", process.pid)).unwrap();
+        let own = text.lines().find_map(|line| line.strip_prefix("0::"));
+        own.unwrap_or_default().to_owned()
+    };
+    for killed in [false, true] {
+        let (keeper, mut events) = keeper(dir.path()).await;
+        let own = group(keeper.process());
+        if own == group(ProcessIdentity::own().unwrap()) {
+            eprintln!("skipped: no part of the control groups is ours to divide");
+            keeper.end(GRACE).await;
+            return;
+        }
+        let kept = keeper
+            .launch(&shell(dir.path(), "exec sleep 1000"))
+            .await
+            .unwrap();
+        assert_eq!(group(kept), own);
+        if killed {
+            keeper.process().signal(Signal::KILL).unwrap();
+            while events.recv().await != Some(KeeperEvent::Gone) {}
+            assert_eq!(keeper.kill_leftovers().await, []);
+        } else {
+            assert_eq!(keeper.end(GRACE).await, []);
+        }
+        assert!(!kept.is_alive());
+        for mount in ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"] {
+            let left = std::path::Path::new(mount).join(own.trim_start_matches('/'));
+            assert!(!left.exists(), "{}", left.display());
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_stopped_keeper_delays_nobody_for_ever() {
     let dir = tempfile::tempdir().unwrap();
     let (keeper, _events) = keeper(dir.path()).await;

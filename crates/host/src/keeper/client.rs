@@ -24,6 +24,7 @@ use super::wire::{
     Exit, KeeperLine, KeeperStatus, Launch, MARKER, MAX_LINE, Request, RequestLine, ServerAccess,
 };
 use super::{Arguments, Owner, SUBCOMMAND};
+use crate::system::cgroup::Cgroup;
 use crate::system::creds;
 use crate::system::process::{self, ProcessIdentity, Stat};
 use crate::system::socket::{self, BindError};
@@ -126,6 +127,8 @@ struct Inner {
     process: ProcessIdentity,
     writer: tokio::sync::Mutex<OwnedWriteHalf>,
     shared: Arc<Shared>,
+    /// That of its tree, where there is one.
+    group: Option<Cgroup>,
     /// Held so that the reader ends when the last handle is dropped.
     _alive: watch::Sender<()>,
 }
@@ -293,12 +296,12 @@ impl Keeper {
         }
     }
 
-    /// After the keeper itself has died: kills what was below it, known from the last looks, from the
-    /// marker in the environment, and from having become a child of ours, each verified by its start
-    /// time. Answers what is left after five seconds. Does nothing while the keeper lives.
+    /// After the keeper itself has died: kills what was below it, known by its control group where it has
+    /// one, from the last looks, from the marker in the environment, and from having become a child of
+    /// ours, each verified by its start time. Answers what is left after five seconds. Does nothing while the keeper lives.
     pub async fn kill_leftovers(&self) -> Vec<ProcessIdentity> {
         let seen = self.inner.shared.seen();
-        leftovers::kill(self.inner.process, seen).await
+        leftovers::kill(self.inner.process, seen, self.inner.group.as_ref()).await
     }
 
     async fn call<T: DeserializeOwned>(
@@ -390,6 +393,7 @@ impl Opened {
                 process: self.process,
                 writer: tokio::sync::Mutex::new(self.writer),
                 shared,
+                group: Cgroup::of(self.process),
                 _alive: alive,
             }),
         };

@@ -4,7 +4,8 @@
 //! environment they were started with, and, if the host is a subreaper and has started that keeper, as
 //! children of the host, to whom the kernel gives the orphans then. The last finds also what cleared its
 //! environment and appeared after the last look. Where another host has started the keeper, its orphans
-//! go to pid 1, and only the first two are left.
+//! go to pid 1, and only the first two are left. Where the tree has a control group, that comes first, and
+//! finds all but what has left it on purpose.
 
 use std::collections::HashSet;
 use std::io;
@@ -15,6 +16,7 @@ use rustix::process::{Signal, WaitOptions, waitpid};
 use tokio::process::Child;
 
 use super::wire::{MARKER, marker};
+use crate::system::cgroup::Cgroup;
 use crate::system::process::{self, ProcessIdentity, Stat};
 
 /// How long killing may take before what is left is reported.
@@ -51,15 +53,21 @@ pub(super) fn start_keeper(
 pub(super) async fn kill(
     keeper: ProcessIdentity,
     seen: HashSet<ProcessIdentity>,
+    group: Option<&Cgroup>,
 ) -> Vec<ProcessIdentity> {
+    if keeper.is_alive() {
+        return Vec::new();
+    }
+    if let Some(group) = group
+        && let Err(error) = group.kill()
+    {
+        tracing::debug!(%error, "a keeper's control group cannot be killed");
+    }
     let marker = marker(keeper);
     let mut known = seen;
     let start = Instant::now();
     let mut empty_before = false;
     loop {
-        if keeper.is_alive() {
-            return Vec::new();
-        }
         find(&marker, &mut known);
         known.extend(orphans(keeper));
         known.retain(|identity| {
@@ -72,6 +80,9 @@ pub(super) async fn kill(
         // What forks while one looks may be missed by one look.
         let over = known.is_empty() && empty_before;
         if over || start.elapsed() >= PATIENCE {
+            if let Some(group) = group {
+                group.remove();
+            }
             return known.into_iter().collect();
         }
         empty_before = known.is_empty();

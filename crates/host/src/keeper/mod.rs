@@ -20,7 +20,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use crate::system::process::{self, Stat};
+use crate::system::cgroup::Cgroup;
+use crate::system::process::{self, ProcessIdentity, Stat};
 use crate::system::{prctl, signals::SignalPipe, socket};
 
 /// What a keeper is told on its command line, where `ps` and callers' lineage find it too.
@@ -151,9 +152,10 @@ fn run(arguments: &Arguments) -> io::Result<()> {
     prctl::become_subreaper()?;
     prctl::forbid_dumps()?;
     let signals = SignalPipe::install()?;
+    let group = Cgroup::enter(ProcessIdentity::own()?);
     let listener = socket::bind_private(&arguments.socket).map_err(io::Error::other)?;
     announce_ready()?;
-    serve::serve(&listener, &signals, arguments)
+    serve::serve(&listener, &signals, arguments, group)
 }
 
 fn close_inherited() {

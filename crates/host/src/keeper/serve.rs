@@ -18,6 +18,7 @@ use super::tree::end_below;
 use super::wire::{
     Exit, KeeperLine, KeeperStatus, MAX_LINE, Request, RequestLine, ServerStatus, marker,
 };
+use crate::system::cgroup::Cgroup;
 use crate::system::clock::boot_nanos;
 use crate::system::creds;
 use crate::system::process::{self, ProcessIdentity, Stat};
@@ -37,6 +38,7 @@ pub(super) fn serve(
     listener: &UnixListener,
     signals: &SignalPipe,
     arguments: &Arguments,
+    group: Option<Cgroup>,
 ) -> io::Result<()> {
     let own = ProcessIdentity::own()?;
     let mut keeper = Keeper {
@@ -46,6 +48,7 @@ pub(super) fn serve(
         started: HashMap::new(),
         connections: Vec::new(),
         letting_go: LettingGo::default(),
+        group,
         signals,
     };
     let mut orphaned_at = boot_nanos();
@@ -110,6 +113,8 @@ struct Keeper<'a> {
     started: HashMap<u32, ProcessIdentity>,
     connections: Vec<Connection>,
     letting_go: LettingGo,
+    /// That of the tree, where it can have one.
+    group: Option<Cgroup>,
     signals: &'a SignalPipe,
 }
 
@@ -353,6 +358,9 @@ impl Keeper<'_> {
             while let Ok(Some(_)) = wait(WaitOptions::NOHANG) {}
         });
         self.reap();
+        if let Some(group) = self.group.take() {
+            group.leave();
+        }
         survivors
     }
 

@@ -2,6 +2,7 @@
 //! the system calls it needs. No policy lives here.
 
 pub mod atomic_file;
+pub mod cgroup;
 pub mod clock;
 pub mod creds;
 pub mod dirs;
