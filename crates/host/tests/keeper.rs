@@ -219,6 +219,28 @@ async fn a_tree_has_a_control_group_where_one_can_be_made() {
 }
 
 #[tokio::test]
+async fn what_a_keeper_leaves_without_a_host_is_killed_by_the_next() {
+    let dir = tempfile::tempdir().unwrap();
+    let (first, _events) = keeper(dir.path()).await;
+    let keeper = first.process();
+    let boot = process::boot_id().unwrap();
+    first
+        .launch(&shell(dir.path(), "echo $$ > kept; exec sleep 1000"))
+        .await
+        .unwrap();
+    let kept = pid_in(&dir.path().join("kept")).await;
+    drop(first);
+    assert_eq!(Keeper::kill_leftovers_of(keeper, boot).await, []);
+    assert!(kept.is_alive(), "the keeper lives");
+    keeper.signal(Signal::KILL).unwrap();
+    ended(keeper).await;
+    assert_eq!(Keeper::kill_leftovers_of(keeper, "another boot").await, []);
+    assert!(kept.is_alive(), "processes of another boot are no more");
+    assert_eq!(Keeper::kill_leftovers_of(keeper, boot).await, []);
+    assert!(!kept.is_alive());
+}
+
+#[tokio::test]
 async fn a_stopped_keeper_delays_nobody_for_ever() {
     let dir = tempfile::tempdir().unwrap();
     let (keeper, _events) = keeper(dir.path()).await;

@@ -68,6 +68,10 @@ impl DesktopSet {
         let (keeper, events) = match kept {
             Ok(kept) => kept,
             Err(error) => {
+                let left = Keeper::kill_leftovers_of(display.keeper, &display.boot_id).await;
+                if !left.is_empty() {
+                    tracing::error!(desktop = %id, ?left, "processes could not be killed");
+                }
                 let _ = xvnc::clean_up(&files, Some(&display));
                 return Err(unavailable(id, error));
             }

@@ -304,6 +304,20 @@ impl Keeper {
         leftovers::kill(self.inner.process, seen, self.inner.group.as_ref()).await
     }
 
+    /// The same for a keeper that a former host has started, `expected` and the boot as stored then, and
+    /// that has ended while there was no host: without the last looks.
+    pub async fn kill_leftovers_of(
+        expected: ProcessIdentity,
+        boot_id: &str,
+    ) -> Vec<ProcessIdentity> {
+        if process::boot_id().is_ok_and(|boot| boot == boot_id) {
+            let group = Cgroup::of_ended(expected);
+            leftovers::kill(expected, HashSet::new(), group.as_ref()).await
+        } else {
+            Vec::new()
+        }
+    }
+
     async fn call<T: DeserializeOwned>(
         &self,
         request: &Request,

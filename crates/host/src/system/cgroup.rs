@@ -42,6 +42,17 @@ impl Cgroup {
         })
     }
 
+    /// The group that `root`, which has ended, had made for its tree, if it was in the same group as
+    /// this process before.
+    pub fn of_ended(root: ProcessIdentity) -> Option<Self> {
+        let membership = std::fs::read_to_string("/proc/self/cgroup").ok()?;
+        MOUNTS
+            .iter()
+            .filter_map(|mount| directory(Path::new(mount), &membership))
+            .map(|own| Self(own.join(name(root))))
+            .find(|group| group.0.exists())
+    }
+
     fn make(mount: &Path, membership: &str, root: ProcessIdentity) -> Option<Self> {
         let parent = directory(mount, membership)?;
         // Moving a process takes the right to write to the parent's list, too.
