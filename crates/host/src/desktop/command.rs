@@ -217,6 +217,8 @@ pub enum Report {
         /// Whether.
         stored: bool,
     },
+    /// A pause, or the end of one, is stored or spooled.
+    ChangeRecorded,
     /// The end of a takeover is stored or spooled.
     EndRecorded {
         /// The lease.

@@ -12,6 +12,8 @@ use handover_protocol::{
 };
 use tokio::sync::mpsc;
 
+use handover_store::{NewEvent, Put};
+
 use super::actor::Actor;
 use super::by::By;
 use super::command::Report;
@@ -80,7 +82,7 @@ impl Actor {
                 let by = self.takeovers.changed_by.take();
                 let event = record::resumed(&self.id, epoch, by.as_ref());
                 let put = record::control(&self.id, epoch, Control::Agent, None, None);
-                drop(self.links.store.append_spooled_with(event, vec![put]));
+                self.record_change(event, put);
             }
             Effect::Warn { lease, limit, left } => self.warn(lease, limit, left),
             Effect::RequestPending { holder, asker, .. } => self.tell_holder(holder, asker),
@@ -303,6 +305,19 @@ impl Actor {
         tracing::info!(desktop = %self.id, %epoch, after = ?after, "control is with the agents");
     }
 
+    /// Records a pause or its end. Both have happened; whoever asked is answered
+    /// once they are on record.
+    fn record_change(&mut self, event: NewEvent, put: Put) {
+        let recorded = self.links.store.append_spooled_with(event, vec![put]);
+        self.takeovers.recording += 1;
+        let reports = self.reports.clone();
+        tokio::spawn(async move {
+            recorded.await;
+            // The task may have ended.
+            let _ = reports.send(Report::ChangeRecorded);
+        });
+    }
+
     fn record_paused(&mut self, reason: PauseReason, epoch: Epoch) {
         let by = match reason {
             PauseReason::Requested => self.takeovers.changed_by.take(),
@@ -310,7 +325,7 @@ impl Actor {
         };
         let event = record::paused(&self.id, epoch, reason, by.as_ref());
         let put = record::control(&self.id, epoch, Control::Paused, Some(reason), None);
-        drop(self.links.store.append_spooled_with(event, vec![put]));
+        self.record_change(event, put);
         if reason == PauseReason::DisplayUnavailable {
             // The end is not through yet and may never be.
             for returner in std::mem::take(&mut self.takeovers.returners) {
@@ -357,6 +372,7 @@ impl Actor {
             Report::StartRecorded { lease, stored } => {
                 self.arbiter.start_recorded(clock::now(), lease, stored);
             }
+            Report::ChangeRecorded => self.takeovers.recording -= 1,
             Report::EndRecorded { lease, hand_back } => self.end_recorded(lease, hand_back),
             Report::Seen {
                 lease,

@@ -70,6 +70,8 @@ pub struct Takeovers {
     pub(super) returners: Vec<Answer<ControlReturnResult>>,
     /// Wait until control is not moving.
     pub(super) settlers: Vec<Answer<ControlStatusResult>>,
+    /// Pauses and ends of pauses on their way into the record.
+    pub(super) recording: usize,
     /// Who asked for the present pause or resume.
     pub(super) changed_by: Option<By>,
 }
@@ -171,7 +173,7 @@ impl Actor {
             .flatten()
     }
 
-    /// Answers those who waited until control is not moving.
+    /// Answers those who waited until control is not moving and all is on record.
     pub(super) fn settle(&mut self) {
         let status = self.arbiter.status();
         let moving = match status.phase {
@@ -180,7 +182,7 @@ impl Actor {
             // that is the answer.
             _ => status.control != Control::Paused,
         };
-        if moving || self.takeovers.settlers.is_empty() {
+        if moving || self.takeovers.recording > 0 || self.takeovers.settlers.is_empty() {
             return;
         }
         let result = self.status();

@@ -30,9 +30,9 @@ impl DesktopSet {
     /// # Errors
     /// The record cannot be read.
     pub async fn adopt_all(&self) -> Result<(), StoreError> {
+        let last = stored::last_number(&self.shared.store).await?;
+        self.numbers.store(last, Ordering::Relaxed);
         for (id, row) in stored::rows(&self.shared.store).await? {
-            let number = stored::number(&id).unwrap_or_default();
-            self.numbers.fetch_max(number, Ordering::Relaxed);
             let adopted = match row {
                 Row::Running { display } => self.adopt(&id, display).await,
                 Row::Attached { target } => {

@@ -60,7 +60,13 @@ impl DesktopSet {
         let window_manager = window_manager
             .command()
             .map_err(|error| Refusal::new(ErrorCode::BadParams, error.to_string()))?;
-        let id = stored::name(self.numbers.fetch_add(1, Ordering::Relaxed) + 1);
+        let number = self.numbers.fetch_add(1, Ordering::Relaxed) + 1;
+        // The highest so far, should two be made at once.
+        let last = self.numbers.load(Ordering::Relaxed);
+        stored::keep_last_number(&self.shared.store, last)
+            .await
+            .map_err(|error| not_recorded(&error))?;
+        let id = stored::name(number);
         let handle = match params.attach.as_deref() {
             Some(target) => self.attach(&id, target, attached::fresh()).await?,
             None => self.spawn(&id, params.size.unwrap_or_default()).await?,

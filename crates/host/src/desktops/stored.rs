@@ -47,6 +47,26 @@ pub async fn keep(store: &Store, id: &DesktopId, row: &Row) -> Result<(), StoreE
     store.put(format!("{PREFIX}{id}"), value).await
 }
 
+/// Where the last number given to a desktop is kept.
+const LAST_NUMBER: &str = "desktops/last";
+
+/// The last number given to a desktop of this session, by any of its hosts.
+///
+/// # Errors
+/// The record cannot be read.
+pub async fn last_number(store: &Store) -> Result<u64, StoreError> {
+    let last = store.get(LAST_NUMBER).await?;
+    Ok(last.and_then(|last| last.as_u64()).unwrap_or(0))
+}
+
+/// Keeps the last number given to a desktop; durable when it answers.
+///
+/// # Errors
+/// The record cannot be written.
+pub async fn keep_last_number(store: &Store, number: u64) -> Result<(), StoreError> {
+    store.put(LAST_NUMBER, number).await
+}
+
 /// Forgets a desktop that has ended.
 pub async fn forget(store: &Store, id: &DesktopId) {
     // A row that stays says `running` of processes that are gone, which the
