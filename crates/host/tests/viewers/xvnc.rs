@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use handover_rfb::vncauth;
 
@@ -26,52 +26,41 @@ impl Xvnc {
         let password = dir.path().join("passwd");
         let passwords = vncauth::password_file(Self::FULL.as_bytes(), Self::VIEW.as_bytes());
         fs::write(&password, passwords).expect("written");
-        let number = dir.path().join("number");
-        let process = Command::new("Xtigervnc")
-            .args([
-                "-displayfd",
-                "1",
-                "-geometry",
-                "1280x800",
-                "-depth",
-                "24",
-                "-rfbport",
-                "-1",
-            ])
-            .arg("-rfbunixpath")
-            .arg(dir.path().join("rfb"))
-            .args([
-                "-rfbunixmode",
-                "0600",
-                "-SecurityTypes",
-                "VncAuth",
-                "-PasswordFile",
-            ])
-            .arg(&password)
-            .args([
-                "-nolisten",
-                "tcp",
-                "-ac",
-                "-tst",
-                "-AllowOverride=",
-                "-AlwaysShared=1",
-            ])
-            .args(["-AcceptSetDesktopSize=0", "-UseBlacklist=0", "-noreset"])
-            .args(["-FrameRate", &frame_rate.to_string()])
-            .stdin(Stdio::null())
-            .stdout(fs::File::create(&number).expect("created"))
-            .stderr(fs::File::create(dir.path().join("log")).expect("created"))
-            .spawn()
-            .expect("tigervnc-standalone-server is installed");
-        let until = Instant::now() + Duration::from_secs(20);
-        let display = loop {
-            let written = fs::read_to_string(&number).expect("readable");
-            if written.ends_with('\n') {
-                break format!(":{}", written.trim());
-            }
-            assert!(Instant::now() < until, "Xvnc did not come up");
-            std::thread::sleep(Duration::from_millis(5));
-        };
+        // Each server claims its number by a lock file, and ends at once if it comes too late.
+        let (process, display) = (0..100)
+            .find_map(|_| {
+                let display = format!(":{}", free_number());
+                let mut process = Command::new("Xtigervnc")
+                    .arg(&display)
+                    .args(["-geometry", "1280x800", "-depth", "24", "-rfbport", "-1"])
+                    .arg("-rfbunixpath")
+                    .arg(dir.path().join("rfb"))
+                    .args([
+                        "-rfbunixmode",
+                        "0600",
+                        "-SecurityTypes",
+                        "VncAuth",
+                        "-PasswordFile",
+                    ])
+                    .arg(&password)
+                    .args([
+                        "-nolisten",
+                        "tcp",
+                        "-ac",
+                        "-tst",
+                        "-AllowOverride=",
+                        "-AlwaysShared=1",
+                    ])
+                    .args(["-AcceptSetDesktopSize=0", "-UseBlacklist=0", "-noreset"])
+                    .args(["-FrameRate", &frame_rate.to_string()])
+                    .stdin(Stdio::null())
+                    .stdout(Stdio::null())
+                    .stderr(fs::File::create(dir.path().join("log")).expect("created"))
+                    .spawn()
+                    .expect("tigervnc-standalone-server is installed");
+                comes_up(&mut process, &dir.path().join("rfb")).then_some((process, display))
+            })
+            .expect("a free display number");
         Xvnc {
             process,
             dir,
@@ -117,6 +106,32 @@ impl Xvnc {
         };
         (number("x:"), number("y:"))
     }
+}
+
+/// A display number without a lock or a socket, likely another one each time.
+fn free_number() -> u32 {
+    let free = |number: &u32| {
+        !Path::new(&format!("/tmp/.X{number}-lock")).exists()
+            && !Path::new(&format!("/tmp/.X11-unix/X{number}")).exists()
+    };
+    let nanos = SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .map_or(0, |now| now.subsec_nanos());
+    let start = (nanos / 1000 + std::process::id()) % 20_000;
+    (20_000 + start..).find(free).expect("numbers are many")
+}
+
+/// Waits until the server accepts RFB connections; `false` if it ends instead.
+fn comes_up(process: &mut Child, rfb: &Path) -> bool {
+    let until = Instant::now() + Duration::from_secs(20);
+    while !rfb.exists() {
+        if process.try_wait().expect("our child").is_some() {
+            return false;
+        }
+        assert!(Instant::now() < until, "Xvnc did not come up");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    true
 }
 
 impl Drop for Xvnc {
