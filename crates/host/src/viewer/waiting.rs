@@ -7,6 +7,7 @@ use std::time::Duration;
 use handover_control::ViewerId;
 use handover_rfb::handshake::{Progress, ServerHandshake};
 use tokio::net::{UnixListener, UnixStream};
+use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
 use super::{Ended, Settings};
@@ -17,6 +18,8 @@ use crate::system::socket::BindError;
 
 /// How long a client may take for its handshake.
 const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);
+/// Most clients whose handshakes are under way at once, for one viewer.
+const KNOCKING_LIMIT: usize = 8;
 /// Bytes read at once in a handshake.
 const READ_BYTES: usize = 1024;
 
@@ -62,8 +65,8 @@ pub(super) struct Client {
     pub(super) title: String,
 }
 
-/// Waits for the one client that this viewer is for. Whoever does not get through the handshake leaves the socket as
-/// it was.
+/// Waits for the one client that this viewer is for: the first that gets through its handshake. Whoever does not get
+/// that far, or takes its time, changes nothing for the others.
 pub(super) async fn for_client(
     settings: &Settings,
     viewer: ViewerId,
@@ -71,15 +74,18 @@ pub(super) async fn for_client(
 ) -> Result<Client, Ended> {
     let mut control = settings.control.clone();
     let mut until = Instant::now() + settings.patience.unused;
+    let mut knocking = JoinSet::new();
     loop {
         tokio::select! {
-            accepted = listener.listener.accept() => {
+            accepted = listener.listener.accept(), if knocking.len() < KNOCKING_LIMIT => {
                 let (stream, _) = accepted?;
-                match shake_hands(settings, stream).await {
-                    Ok(client) => return Ok(client),
-                    Err(reason) => tracing::warn!(%viewer, "client turned away: {reason}"),
-                }
+                knocking.spawn(shake_hands(settings.clone(), stream));
             }
+            Some(done) = knocking.join_next() => match done {
+                Ok(Ok(client)) => return Ok(client),
+                Ok(Err(reason)) => tracing::warn!(%viewer, "client turned away: {reason}"),
+                Err(panic) => tracing::error!(%viewer, "a handshake failed: {panic}"),
+            },
             changed = control.changed() => changed.map_err(|_| Ended::DesktopGone)?,
             () = tokio::time::sleep_until(until) => {
                 // Whoever has control and no viewer yet is still to be let in.
@@ -93,7 +99,7 @@ pub(super) async fn for_client(
 }
 
 /// Admits a client, connects it to the display and does the handshake.
-async fn shake_hands(settings: &Settings, stream: UnixStream) -> Result<Client, Ended> {
+async fn shake_hands(settings: Settings, stream: UnixStream) -> Result<Client, Ended> {
     let credentials = stream.peer_cred()?;
     let sender = Sender {
         pid: credentials
