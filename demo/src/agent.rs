@@ -85,7 +85,7 @@ impl Agent {
     }
 
     /// Lives through the takeover: waits for its start, tries to act and is refused, says so
-    /// through `refused`, and waits for the hand-back. Returns the person's note.
+    /// through `refused`, and waits for the hand-back. Returns the person's note, if they left one.
     ///
     /// # Errors
     /// When the agent could act while the person was in control, or nobody came within `bound`.
@@ -94,7 +94,7 @@ impl Agent {
         request: &str,
         refused: &Notify,
         bound: Duration,
-    ) -> Result<String, Failure> {
+    ) -> Result<Option<String>, Failure> {
         wait::until("a person taking control", bound, async || {
             let status = self.must("takeover_status", json!({})).await?.structured;
             Ok((status["control"] == "human").then_some(()))
@@ -108,7 +108,10 @@ impl Agent {
             Some("human_control_active") => {
                 tell(
                     "agent",
-                    &format!("tries to click and is refused: {}", attempt.text),
+                    &format!(
+                        "tries to click and is refused: {}",
+                        attempt.structured["message"].as_str().unwrap_or_default()
+                    ),
                 );
                 refused.notify_one();
             }
@@ -131,7 +134,7 @@ impl Agent {
                 "the takeover ended with {end}, not a return"
             )));
         }
-        Ok(hand_back["note"].as_str().unwrap_or_default().to_owned())
+        Ok(hand_back["note"].as_str().map(str::to_owned))
     }
 
     /// Reads the title of the page behind the login and confirms the booking there.

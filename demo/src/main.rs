@@ -16,6 +16,7 @@ mod session;
 mod site;
 mod wait;
 
+use std::io::{self, IsTerminal as _, Write as _};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -37,7 +38,8 @@ async fn main() -> ExitCode {
     match run().await {
         Ok(Some(report)) => {
             tell("demo", "The whole story happened and is on record.");
-            println!("{}", report.display());
+            // The report is there, also for somebody who does not read where.
+            let _ = writeln!(io::stdout(), "{}", report.display());
             ExitCode::SUCCESS
         }
         Ok(None) => {
@@ -53,7 +55,14 @@ async fn main() -> ExitCode {
 
 /// Says what is happening, on standard error; standard output carries only the report's path.
 pub fn tell(who: &str, what: &str) {
-    eprintln!("{who:>7}  {what}");
+    // On a terminal the live line of `handover watch` may stand here; it is drawn anew below.
+    let clear = if io::stderr().is_terminal() {
+        "\r\x1b[K"
+    } else {
+        ""
+    };
+    // A terminal that was closed must not keep the session from being ended.
+    let _ = writeln!(io::stderr(), "{clear}{who:>7}  {what}");
 }
 
 /// Plays the story in a session of its own and cleans up, whatever happens. `None` is an interrupt.
@@ -124,10 +133,13 @@ async fn play(
         agent.stand_by(&request, &refused, person.time()),
         person.help(session, site, &refused),
     )?;
-    tell(
-        "agent",
-        &format!("has the desktop back, with the note: {note}"),
-    );
+    match note {
+        Some(note) => tell(
+            "agent",
+            &format!("has the desktop back, with the note: {note}"),
+        ),
+        None => tell("agent", "has the desktop back, without a note"),
+    }
 
     let title = agent.finish().await?;
     agent.leave().await?;
@@ -148,7 +160,7 @@ struct Place {
 }
 
 impl Place {
-    fn new() -> std::io::Result<Self> {
+    fn new() -> io::Result<Self> {
         let root = std::env::temp_dir().join(format!("handover-demo-{}", std::process::id()));
         // Chromium's profile holds what stands for the signed-in visitor: nobody else may read it.
         std::fs::DirBuilder::new().mode(0o700).create(&root)?;
@@ -163,7 +175,7 @@ impl Place {
     }
 
     /// A fresh Chromium profile that does not offer to keep passwords.
-    fn profile(&self) -> std::io::Result<PathBuf> {
+    fn profile(&self) -> io::Result<PathBuf> {
         let profile = self.root.join("profile");
         std::fs::create_dir_all(profile.join("Default"))?;
         let preferences =

@@ -85,36 +85,27 @@ impl Person {
 async fn invite(session: &Session, site: &Site) -> Result<(), Failure> {
     tell(
         "demo",
-        "It is your turn. `handover watch --control` gives you the desktop:",
+        "It is your turn; `handover watch --control` gives you the desktop.",
     );
-    tell("demo", &format!("  1. the password is {}", site.password()));
-    tell(
-        "demo",
-        "  2. sign in on the page, then close the viewer to hand back; or, to leave a",
-    );
-    tell("demo", "     note for the agent, run in another terminal:");
     tell(
         "demo",
         &format!(
-            "     handover takeover return --session {} --note TEXT",
-            session.id
+            "  1. sign in on the page; the password is {}",
+            site.password()
         ),
     );
+    tell(
+        "demo",
+        "  2. hand back: type a note for the agent here and press Enter, or close the viewer",
+    );
     let mut command = session.command("watch");
-    command.args([
-        &session.desktop,
-        "--control",
-        "--wait",
-        "30m",
-        "--note",
-        "demo: sign in",
-    ]);
+    command.args([&session.desktop, "--control", "--wait", "30m"]);
     let mut watch = command.kill_on_drop(true).spawn()?;
     let signed_in = async {
         site.reached(Progress::SignedIn).await;
         tell(
             "demo",
-            "You are signed in. Close the viewer to hand the desktop back.",
+            "You are signed in. Now hand back: type a note here and press Enter, or close the viewer.",
         );
         std::future::pending().await
     };
