@@ -42,7 +42,7 @@ pub enum ServerEvent {
     Rectangle(Rectangle),
     /// Part of what is in a rectangle or colour map.
     Payload(Range<usize>),
-    /// The update or colour map is complete.
+    /// An update is complete.
     End,
     /// A whole message of another kind. None of its bytes are in a `Header` or `Payload`.
     Message(ServerMessage),
@@ -102,7 +102,7 @@ impl ServerParser {
 
     /// Whether everything so far was whole messages, so that another one may be put in here.
     pub fn at_boundary(&self) -> bool {
-        self.step == Step::Type && self.head.is_empty()
+        self.step == Step::Type && self.head.is_empty() && self.payload == 0
     }
 
     /// Finds the next event in `input` from `at` on and moves `at` behind it; `None` when all is taken.
@@ -180,11 +180,10 @@ impl ServerParser {
                 return Ok(self.next_rectangle());
             }
             Step::ColourMap => {
-                // Three values of two bytes for each colour; nothing has to be read after them.
+                // Three values of two bytes for each colour, and then the next message.
                 let colours = u16::from_be_bytes([self.head[3], self.head[4]]);
+                self.go(Step::Type, 1);
                 self.payload = u64::from(colours) * 6;
-                self.rectangles = 0;
-                self.go(Step::Part(Part::End), 0);
             }
             Step::Rectangle => {
                 let rectangle = Rectangle::decode(&self.head);

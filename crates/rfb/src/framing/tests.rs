@@ -112,6 +112,14 @@ fn rectangle(format: PixelFormat) -> impl Strategy<Value = Vec<u8>> {
                 encodings::CURSOR_WITH_ALPHA,
                 [vec![0; 4], vec![5; area * 4]].concat(),
             ),
+            6 if way == 0 => (
+                encodings::VMWARE_CURSOR,
+                [vec![0, 0], vec![9; area * pixel * 2]].concat(),
+            ),
+            6 if way == 1 => (
+                encodings::VMWARE_CURSOR,
+                [vec![1, 0], vec![9; area * 4]].concat(),
+            ),
             6 => (encodings::DESKTOP_SIZE, vec![]),
             7 => (
                 encodings::EXTENDED_DESKTOP_SIZE,

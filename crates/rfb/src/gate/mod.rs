@@ -142,7 +142,10 @@ impl Gate {
                     self.server_message(message, out);
                     self.put_in(out);
                 }
-                Ok(None) => break,
+                Ok(None) => {
+                    self.put_in(out);
+                    break;
+                }
                 Err(error) => self.close(CloseReason::Server(error), out),
             }
         }
