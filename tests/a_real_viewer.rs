@@ -23,8 +23,6 @@ fn a_person_acts_through_tigervncs_viewer() {
         "--onlyvisible",
         "--name",
         "TigerVNC",
-        "windowactivate",
-        "--sync",
         "mousemove",
         "--window",
         "%1",

@@ -48,11 +48,16 @@ impl Seat {
             UnixStream::connect(&socket).ok()
         });
         let manager = Running::start(place.command("openbox").env("DISPLAY", &display));
-        Self {
+        let seat = Self {
             display,
             _manager: manager,
             _server: server,
-        }
+        };
+        // A window that opens while the window manager begins may never be shown.
+        eventually("the window manager", LONG, || {
+            seat.hands(&["get_num_desktops"]).then_some(())
+        });
+        seat
     }
 
     /// The value of `DISPLAY` for programs on this screen.
