@@ -23,8 +23,6 @@ use crate::display::{ConnectError, Upstream};
 use crate::system::creds::Sender;
 use crate::system::socket;
 
-pub use pump::Ended as PumpEnded;
-
 /// Most viewers of one desktop, whether a client is connected or not.
 pub const VIEWERS_LIMIT: usize = 64;
 
@@ -78,7 +76,7 @@ impl std::fmt::Debug for Settings {
 
 /// Why a viewer is over.
 #[derive(Debug, thiserror::Error)]
-pub enum Ended {
+enum Ended {
     /// No client came.
     #[error("no client connected to it in time")]
     Unused,
@@ -93,7 +91,7 @@ pub enum Ended {
     Connect(#[from] ConnectError),
     /// A client was connected.
     #[error(transparent)]
-    Pump(#[from] PumpEnded),
+    Pump(#[from] pump::Ended),
 }
 
 /// The viewers of one desktop.

@@ -28,7 +28,7 @@ const WAITING_LIMIT: usize = 256 * 1024;
 
 /// Why a connected viewer is over.
 #[derive(Debug, thiserror::Error)]
-pub enum Ended {
+pub(super) enum Ended {
     /// The client closed its connection.
     #[error("its client left")]
     ClientLeft,

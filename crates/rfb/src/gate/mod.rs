@@ -70,6 +70,8 @@ pub struct Gate {
     shown: String,
     /// Messages for the viewer that wait until the server's present message ends.
     held: Vec<u8>,
+    /// The same for the clipboard, which must not reach a viewer that lost the lease in the meantime.
+    held_clipboard: Vec<u8>,
     closed: bool,
 }
 
@@ -92,6 +94,7 @@ impl Gate {
             title: title.to_owned(),
             shown: title.to_owned(),
             held: Vec::new(),
+            held_clipboard: Vec::new(),
             closed: false,
         }
     }
@@ -109,7 +112,7 @@ impl Gate {
                 Err(error) => self.close(CloseReason::Viewer(error), out),
             }
             // Short requests can have long answers, so this cannot wait for the end of the input.
-            if self.held.len() > HELD_LIMIT {
+            if self.is_overfull() {
                 self.close(CloseReason::Backlog, out);
             }
             if self.closed {
@@ -167,9 +170,10 @@ impl Gate {
         }
         self.holder = holder;
         if holder && self.negotiated.extended_clipboard {
-            self.clipboard.greet(&mut self.held);
+            self.clipboard.greet(&mut self.held_clipboard);
         } else if !holder {
             self.clipboard = HolderClipboard::default();
+            self.held_clipboard.clear();
         }
         self.put_in(out);
     }
@@ -180,9 +184,9 @@ impl Gate {
             return;
         }
         if self.negotiated.extended_clipboard {
-            self.clipboard.offer(text, &mut self.held);
+            self.clipboard.offer(text, &mut self.held_clipboard);
         } else {
-            clipboard::classic(&text.unwrap_or_default(), &mut self.held);
+            clipboard::classic(&text.unwrap_or_default(), &mut self.held_clipboard);
         }
         self.put_in(out);
     }
@@ -194,7 +198,7 @@ impl Gate {
                 let knew_clipboard = self.negotiated.extended_clipboard;
                 self.negotiated = Negotiated::from_viewer(&list, true);
                 if self.holder && self.negotiated.extended_clipboard && !knew_clipboard {
-                    self.clipboard.greet(&mut self.held);
+                    self.clipboard.greet(&mut self.held_clipboard);
                 }
                 self.pass_sync(out);
                 self.introduced = true;
@@ -233,7 +237,7 @@ impl Gate {
             }
             ClientMessage::ExtendedCutText(body) => {
                 if self.holder && self.negotiated.extended_clipboard {
-                    let text = self.clipboard.receive(&body, &mut self.held);
+                    let text = self.clipboard.receive(&body, &mut self.held_clipboard);
                     out.input.extend(text.map(ViewerInput::Clipboard));
                 }
             }
@@ -355,7 +359,7 @@ impl Gate {
             return;
         }
         if !self.server.at_boundary() {
-            if self.held.len() > HELD_LIMIT {
+            if self.is_overfull() {
                 self.close(CloseReason::Backlog, out);
             }
             return;
@@ -364,10 +368,15 @@ impl Gate {
             self.shown.clone_from(&self.title);
             name_change(&self.title, &mut self.held);
         }
+        self.held.append(&mut self.held_clipboard);
         if !self.held.is_empty() {
             out.to_viewer
                 .push(Segment::Owned(std::mem::take(&mut self.held)));
         }
+    }
+
+    fn is_overfull(&self) -> bool {
+        self.held.len() + self.held_clipboard.len() > HELD_LIMIT
     }
 
     fn close(&mut self, reason: CloseReason, out: &mut GateOutput) {
