@@ -264,6 +264,8 @@ impl Actor {
                     };
                     if denied.is_some() {
                         running.stop(Outcome::Interrupted);
+                    } else {
+                        running.count_typed();
                     }
                 }
                 Step::Fence => {

@@ -122,6 +122,15 @@ impl Running {
         }
     }
 
+    /// Counts the characters that the step before has sent: at once, since an
+    /// action that is stopped tells exactly how far it got.
+    pub fn count_typed(&mut self) {
+        while let Some(&Step::Typed(chars)) = self.steps.front() {
+            self.typed = chars;
+            self.steps.pop_front();
+        }
+    }
+
     /// Puts steps before those that are left.
     pub fn insert(&mut self, steps: Vec<Step>) {
         for step in steps.into_iter().rev() {
