@@ -67,27 +67,20 @@ impl Server {
     ) -> Result<CallToolResponse, Refusal> {
         let schema = &entry.tool.input_schema;
         let given = request.arguments.unwrap_or_default();
+        let method = entry.act.method();
         let result = match entry.act {
-            Act::Desktop(method) => {
+            Act::Desktop(_) => {
                 let params = self.desktop_params(method, given, schema)?;
                 answer::success(self.link.call(method, params, CALL_TIME).await?).await
             }
             Act::Screenshot => {
                 let mut params = self.on_desktop::<arguments::OnDesktop>(given, schema)?;
                 params["inline"] = true.into();
-                let result = self
-                    .link
-                    .call(Method::DesktopScreenshot, params, CALL_TIME)
-                    .await?;
-                answer::screenshot(result).await
+                answer::screenshot(self.link.call(method, params, CALL_TIME).await?).await
             }
             Act::TakeoverStatus => {
                 let params = self.on_desktop::<arguments::OnDesktop>(given, schema)?;
-                let result = self
-                    .link
-                    .call(Method::ControlStatus, params, CALL_TIME)
-                    .await?;
-                answer::success(result).await
+                answer::success(self.link.call(method, params, CALL_TIME).await?).await
             }
             Act::RequestHuman => {
                 let params = self.on_desktop::<arguments::RequestHuman>(given, schema)?;
@@ -96,7 +89,12 @@ impl Server {
             Act::RequestStatus => {
                 let asked: arguments::RequestStatus = parse(given, schema)?;
                 if let Some(text) = request.input_responses.as_ref().and_then(elicit::answer_in) {
-                    elicit::pass_on(&self.link, &asked.request_id, &text).await?;
+                    // If somebody else was faster, their answer counts: the status tells.
+                    let passed = elicit::pass_on(&self.link, &asked.request_id, &text).await;
+                    passed.or_else(|refusal| match refusal.code {
+                        ErrorCode::BadParams => Ok(()),
+                        _ => Err(refusal),
+                    })?;
                 } else if let Some(question) = self.to_elicit(&asked.request_id, context) {
                     return Ok(question.into());
                 }

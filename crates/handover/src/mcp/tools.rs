@@ -24,6 +24,19 @@ pub(super) enum Act {
     RequestStatus,
 }
 
+impl Act {
+    /// The method of the host behind the tool.
+    pub(super) const fn method(self) -> Method {
+        match self {
+            Self::Desktop(method) => method,
+            Self::Screenshot => Method::DesktopScreenshot,
+            Self::TakeoverStatus => Method::ControlStatus,
+            Self::RequestHuman => Method::RequestHuman,
+            Self::RequestStatus => Method::RequestStatus,
+        }
+    }
+}
+
 /// One entry of the tool list.
 pub(super) struct Entry {
     /// What a call of the tool does.
@@ -234,4 +247,33 @@ fn plain(mut schema: JsonObject) -> JsonObject {
         }
     }
     schema
+}
+
+#[cfg(test)]
+mod tests {
+    use handover_protocol::Gate;
+
+    use super::*;
+
+    #[test]
+    fn every_tool_passes_the_gate_that_its_hints_promise() {
+        for entry in Entry::all() {
+            let (name, method) = (&entry.tool.name, entry.act.method());
+            let hints = entry.tool.annotations.as_ref();
+            let observes = hints.and_then(|hints| hints.read_only_hint);
+            assert_eq!(
+                observes,
+                Some(method.gate() == Gate::Observes),
+                "{name} is {method}"
+            );
+            let acts = hints
+                .and_then(|hints| hints.destructive_hint)
+                .unwrap_or(false);
+            assert_eq!(acts, method.gate() == Gate::Acts, "{name} is {method}");
+            assert!(
+                !method.human_only(),
+                "{name} would give an agent what is a person's"
+            );
+        }
+    }
 }
