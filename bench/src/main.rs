@@ -6,6 +6,7 @@
 
 mod figures;
 mod place;
+mod processor;
 mod rfb;
 mod rows;
 mod screen;

@@ -1,7 +1,7 @@
 //! A small RFB client that asks for raw pixels.
 
 use std::{
-    io::{Read, Write},
+    io::{ErrorKind, Read, Write},
     os::unix::net::UnixStream,
     path::Path,
     time::Duration,
@@ -13,7 +13,7 @@ use handover_rfb::{
     input::{set_encodings, set_pixel_format, update_request},
 };
 
-use crate::Outcome;
+use crate::{Outcome, place::eventually};
 
 /// How long the server may be silent.
 const SILENCE: Duration = Duration::from_secs(5);
@@ -32,7 +32,13 @@ pub struct Viewer {
 impl Viewer {
     /// Connects and asks for raw pixels of 32 bits.
     pub fn connect(socket: &Path) -> Outcome<Self> {
-        let mut stream = UnixStream::connect(socket)?;
+        // A socket is there a little before anybody listens on it.
+        let mut stream = eventually("a connection", SILENCE, || {
+            match UnixStream::connect(socket) {
+                Err(error) if error.kind() == ErrorKind::ConnectionRefused => None,
+                outcome => Some(outcome),
+            }
+        })??;
         stream.set_read_timeout(Some(SILENCE))?;
         let mut handshake = ClientHandshake::new(Credentials::None);
         let (mut input, mut output) = ([0; 1], Vec::new());

@@ -102,6 +102,8 @@ fn cells(row: &Row) -> [String; 6] {
 fn number(value: f64, unit: &str) -> String {
     if unit.is_empty() {
         format!("{value:.2}")
+    } else if value.abs() < 10.0 {
+        format!("{value:.2} {unit}")
     } else {
         format!("{value:.1} {unit}")
     }

@@ -46,6 +46,13 @@ impl Copier {
     }
 }
 
+impl Copier {
+    /// Its process id.
+    pub fn pid(&self) -> u64 {
+        self.process.id().into()
+    }
+}
+
 impl Drop for Copier {
     fn drop(&mut self) {
         // It may have ended by itself.

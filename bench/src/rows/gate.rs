@@ -16,6 +16,7 @@ use crate::{
     Outcome,
     figures::{Figure, Row, Samples, median},
     place::{Place, eventually, text},
+    processor::RunTimes,
     rfb::Viewer,
     screen::{Display, Screen, What, colour},
     session::{Session, viewer},
@@ -24,6 +25,9 @@ use crate::{
 /// Turns of each way, and how long one is.
 const TURNS: usize = 25;
 const TURN: Duration = Duration::from_millis(200);
+
+/// Frames over which processor time is counted.
+const COSTED: u32 = 200;
 
 /// Where the pixel is that changes at a press.
 const PIXEL: (u16, u16) = (32, 32);
@@ -47,6 +51,19 @@ pub fn measure() -> Outcome<Vec<Row>> {
     let copier = Copier::start(&server.socket)?;
     let mut copied = Viewer::connect(&copier.socket)?;
     let mut rows = throughput([&mut direct, &mut gate, &mut copied])?;
+    let cost = |name, viewer: &mut Viewer, pid| {
+        Ok::<_, crate::Failure>(Row::number(name, cost_of_a_frame(viewer, pid)?, "ms"))
+    };
+    rows.push(cost(
+        "  processor time a frame, the host",
+        &mut gate,
+        session.host()?,
+    )?);
+    rows.push(cost(
+        "  processor time a frame, the bare copy",
+        &mut copied,
+        copier.pid(),
+    )?);
     let params = json!({"desktop": desktop, "viewer": name});
     let lease: Value = wire.call(Method::ControlAcquire, params)?;
     rows.extend(click_to_pixel(&server, &mut direct, &mut gate)?);
@@ -83,6 +100,16 @@ fn frames_a_second(viewer: &mut Viewer) -> Outcome<f64> {
         frames += 1;
     }
     Ok(f64::from(frames) / started.elapsed().as_secs_f64())
+}
+
+/// Milliseconds that a process between server and viewer runs for one full frame, which a busy machine
+/// changes little.
+fn cost_of_a_frame(viewer: &mut Viewer, between: u64) -> Outcome<f64> {
+    let before = RunTimes::of(between)?;
+    for _ in 0..COSTED {
+        viewer.frame()?;
+    }
+    Ok(1000.0 * before.since()?.as_secs_f64() / f64::from(COSTED))
 }
 
 fn click_to_pixel(server: &Server, direct: &mut Viewer, gate: &mut Viewer) -> Outcome<Vec<Row>> {
