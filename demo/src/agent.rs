@@ -49,8 +49,9 @@ impl Agent {
     pub async fn begin(&mut self, url: &str, profile: &Path) -> Result<(), Failure> {
         tell("agent", "opens the harbour office in Chromium");
         let command = chromium(url, profile);
-        self.must("desktop_launch", json!({"command": command}))
-            .await?;
+        // Killed with its desktop, Chromium leaves its temporary files; they go with the profile.
+        let launch = json!({"command": command, "env": {"TMPDIR": profile}});
+        self.must("desktop_launch", launch).await?;
         self.window_titled(site::SIGN_IN_TITLE).await?;
 
         let (x, y) = self.sees(site::USER_FIELD, "the user name field").await?;

@@ -98,7 +98,7 @@ fn the_whole_story_happens_and_leaves_nothing_behind() {
     let printed = String::from_utf8_lossy(&output.stdout).into_owned();
     let report = fs::read_to_string(Path::new(printed.trim())).expect("a report");
     assert!(
-        report.contains("takeover_return"),
+        report.contains("control given back"),
         "the report tells of the takeover"
     );
     assert!(
