@@ -60,7 +60,12 @@ fn statuses_of_the_end() {
         &["desktop", "click", "5"],
         &["watch", "--no-such-option"],
     ] {
-        assert_eq!(run(&place, usage).code, 2, "{usage:?}");
+        let outcome = run(&place, usage);
+        assert_eq!(outcome.code, 2, "{usage:?}");
+        assert!(
+            outcome.out.is_empty() && !outcome.err.is_empty(),
+            "{outcome:?}"
+        );
     }
     let session = Session::with(place, &["--desktop", "--size", "320x240"]);
     let done = session.cli(&["desktop", "click", "5", "5"]);

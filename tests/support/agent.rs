@@ -156,14 +156,6 @@ impl Tool {
         &self.0["structuredContent"]
     }
 
-    /// The text parts.
-    pub fn text(&self) -> String {
-        let texts = self
-            .content()
-            .filter_map(|part| part["text"].as_str().map(str::to_owned));
-        texts.collect::<Vec<_>>().join("\n")
-    }
-
     /// The bytes of the PNG pictures.
     pub fn pictures(&self) -> Vec<Vec<u8>> {
         let images = self.content().filter(|part| part["type"] == "image");

@@ -51,6 +51,8 @@ pub fn takeovers(journal: &[Value]) -> Vec<Takeover> {
                 "a takeover within a takeover"
             );
             let epoch = event["epoch"].as_u64().expect("an epoch");
+            let grows = found.last().is_none_or(|last| last.epoch < epoch);
+            assert!(grows, "an epoch that does not grow");
             found.push(Takeover {
                 start: at(event),
                 end: f64::INFINITY,

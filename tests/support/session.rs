@@ -115,7 +115,6 @@ impl Session {
         Holder {
             wire,
             viewer,
-            name,
             granted,
         }
     }
@@ -209,8 +208,6 @@ pub struct Holder {
     pub wire: Wire,
     /// The viewer to which the lease is bound.
     pub viewer: Viewer,
-    /// The viewer's name.
-    pub name: String,
     /// What `control.acquire` answered.
     pub granted: Value,
 }

@@ -106,16 +106,6 @@ impl Wire {
         })
     }
 
-    /// The answer to one request if it has arrived already.
-    pub fn answered(&mut self, id: u64) -> bool {
-        self.poll(
-            Duration::from_millis(1),
-            |message| message["id"] == id,
-            true,
-        )
-        .is_some()
-    }
-
     /// The parameters of the first notification of `method` that satisfies `wanted`.
     pub fn notified(&mut self, method: &str, wanted: impl Fn(&Value) -> bool) -> Value {
         let found = self.first(&format!("a notification {method}"), LONG, |message| {
@@ -126,7 +116,7 @@ impl Wire {
 
     /// The first message, kept or new, that satisfies `wanted`.
     pub fn first(&mut self, what: &str, bound: Duration, wanted: impl Fn(&Value) -> bool) -> Value {
-        self.poll(bound, wanted, false)
+        self.poll(bound, wanted)
             .unwrap_or_else(|| panic!("not within {bound:?}: {what}"))
     }
 
@@ -143,18 +133,9 @@ impl Wire {
         false
     }
 
-    fn poll(
-        &mut self,
-        bound: Duration,
-        wanted: impl Fn(&Value) -> bool,
-        peek: bool,
-    ) -> Option<Value> {
+    fn poll(&mut self, bound: Duration, wanted: impl Fn(&Value) -> bool) -> Option<Value> {
         if let Some(index) = self.waiting.iter().position(&wanted) {
-            return Some(if peek {
-                self.waiting[index].clone()
-            } else {
-                self.waiting.remove(index)
-            });
+            return Some(self.waiting.remove(index));
         }
         let started = Instant::now();
         loop {
@@ -162,12 +143,7 @@ impl Wire {
                 .checked_sub(started.elapsed())
                 .filter(|left| !left.is_zero())?;
             match self.read(left) {
-                Read::Message(message) if wanted(&message) => {
-                    if peek {
-                        self.waiting.push(message.clone());
-                    }
-                    return Some(message);
-                }
+                Read::Message(message) if wanted(&message) => return Some(message),
                 Read::Message(message) => self.waiting.push(message),
                 Read::Nothing => {}
                 Read::Closed => panic!("the host closed the connection; kept: {:?}", self.waiting),
