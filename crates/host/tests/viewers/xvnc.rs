@@ -1,6 +1,7 @@
 //! A real Xvnc without a host around it.
 
 use std::fs;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
@@ -124,7 +125,8 @@ fn free_number() -> u32 {
 /// Waits until the server accepts RFB connections; `false` if it ends instead.
 fn comes_up(process: &mut Child, rfb: &Path) -> bool {
     let until = Instant::now() + Duration::from_secs(20);
-    while !rfb.exists() {
+    // The socket is there a moment before anybody listens on it.
+    while UnixStream::connect(rfb).is_err() {
         if process.try_wait().expect("our child").is_some() {
             return false;
         }

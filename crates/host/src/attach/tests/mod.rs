@@ -23,7 +23,7 @@ use crate::system::socket::bind_private;
 use fake::FakeSession;
 
 /// Longer than anything here takes, so that a fault is a failure and not a hang.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A server with its session and record.
 struct Harness {
