@@ -131,12 +131,13 @@ impl Running {
     /// # Panics
     /// When it has not ended within `bound`.
     pub fn finish(mut self, bound: Duration) -> Outcome {
+        let asked = Instant::now();
         let status = loop {
             if let Some(status) = self.child.try_wait().expect("waiting") {
                 break status;
             }
             assert!(
-                self.started.elapsed() < bound,
+                asked.elapsed() < bound,
                 "still runs: {}{}",
                 self.out(),
                 self.err()
