@@ -1,34 +1,10 @@
 //! K2: the clipboard follows control, in both directions, and is empty for whoever comes next.
 
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde_json::json;
 
-use crate::support::{Display, LONG, SHORT, Session, Typed, eventually, holds_for};
-
-/// What an application would paste: the text of a selection, or nothing.
-fn selection(display: &Display, name: &str) -> String {
-    let output = Command::new("xclip")
-        .args(["-o", "-selection", name])
-        .env("DISPLAY", &display.name)
-        .env("XAUTHORITY", &display.authority)
-        .stderr(Stdio::null())
-        .output()
-        .expect("xclip");
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
-/// An application of the desktop offers text.
-fn copy(session: &Session, text: &str) {
-    let file = session.place.path().join("copied");
-    std::fs::write(&file, text).expect("a file");
-    let command = json!(["xclip", "-selection", "clipboard", file]);
-    session.wire().done(
-        "desktop.launch",
-        json!({"desktop": "d1", "command": command}),
-    );
-}
+use crate::support::{LONG, SHORT, Session, Typed, copy, eventually, holds_for, selection};
 
 /// The holder's text reaches applications; a watcher's does not; both selections are empty after the end.
 #[test]
@@ -61,21 +37,9 @@ fn from_the_desktop_to_the_holder() {
     let session = Session::up();
     let (watcher, _) = session.viewer();
     watcher.first_frame();
-    let display = session.display();
     copy(&session, "before");
     let mut holder = session.take(json!({}));
-    let mut agent_copy = session.place.command("xclip");
-    agent_copy
-        .args(["-selection", "clipboard"])
-        .env("DISPLAY", &display.name)
-        .env("XAUTHORITY", &display.authority);
-    let mut child = agent_copy
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .spawn()
-        .expect("xclip");
-    std::io::Write::write_all(&mut child.stdin.take().expect("piped"), b"for the holder")
-        .expect("xclip reads");
+    copy(&session, "for the holder");
     eventually("the holder is told", SHORT, || {
         (!holder.viewer.shown().cut.is_empty()).then_some(())
     });
@@ -92,7 +56,6 @@ fn from_the_desktop_to_the_holder() {
             .any(|cut| cut.windows(14).any(|part| part == b"for the holder"));
         watcher.shown().cut.is_empty() && !leaked && holder.viewer.shown().cut.len() <= told + 1
     });
-    let _ = child.wait();
 }
 
 /// C2: a paste that an agent has offered and no application has taken is withdrawn when a person takes over.

@@ -3,6 +3,7 @@
 
 mod support;
 
+mod a_real_browser;
 mod a_real_viewer;
 mod agents_speak_mcp;
 mod attached_desktops;

@@ -1,8 +1,5 @@
 //! P3 and the pictures themselves: a screenshot is what is on the screen, and an all-black one is no success.
 
-use std::fs::File;
-use std::io::BufReader;
-
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use x11rb::connection::Connection;
@@ -11,21 +8,7 @@ use x11rb::protocol::xproto::{
 };
 use x11rb::rust_connection::RustConnection;
 
-use crate::support::{Recorder, SHORT, Session, eventually};
-
-/// The size of a PNG and the colour of one of its pixels.
-fn pixel(path: &str, x: usize, y: usize) -> ((u32, u32), [u8; 3]) {
-    let file = BufReader::new(File::open(path).expect("the picture"));
-    let mut reader = png::Decoder::new(file).read_info().expect("a PNG");
-    let mut pixels = vec![0; reader.output_buffer_size().expect("a size")];
-    let info = reader.next_frame(&mut pixels).expect("pixels");
-    let bytes = info.color_type.samples();
-    let at = y * info.line_size + x * bytes;
-    (
-        (info.width, info.height),
-        [pixels[at], pixels[at + 1], pixels[at + 2]],
-    )
-}
+use crate::support::{Picture, Recorder, SHORT, Session, eventually};
 
 #[test]
 fn a_picture_shows_what_is_on_the_screen() {
@@ -36,10 +19,11 @@ fn a_picture_shows_what_is_on_the_screen() {
     let _window = Recorder::window(&session.display());
     let (after, shown) = eventually("the window in a picture", SHORT, || {
         let after = agent.done("desktop.screenshot", json!({}));
-        let shown = pixel(after["path"].as_str().expect("a path"), 700, 500);
-        (shown.1 == [0x33, 0x66, 0x99]).then_some((after, shown))
+        let file = std::fs::read(after["path"].as_str().expect("a path")).expect("the picture");
+        let shown = Picture::read(&file);
+        (shown.pixel(700, 500) == [0x33, 0x66, 0x99]).then_some((after, shown))
     });
-    assert_eq!(shown.0, (800, 600));
+    assert_eq!(shown.size, (800, 600));
     assert_ne!(before["sha256"], after["sha256"]);
     let bytes = std::fs::read(after["path"].as_str().expect("a path")).expect("the picture");
     let sum: String = Sha256::digest(&bytes)

@@ -172,7 +172,8 @@ impl Tool {
     }
 }
 
-fn decode_base64(text: &str) -> Vec<u8> {
+/// The bytes that base64 text stands for.
+pub(super) fn decode_base64(text: &str) -> Vec<u8> {
     use base64::Engine as _;
     base64::engine::general_purpose::STANDARD
         .decode(text)

@@ -2,9 +2,12 @@
 //! that act on it, and the X client that records what its display really received.
 
 mod agent;
+mod browser;
+mod clipboard;
 mod clock;
 mod command;
 mod display;
+mod picture;
 mod place;
 mod processes;
 mod record;
@@ -16,9 +19,12 @@ mod viewer;
 mod wire;
 
 pub use agent::Agent;
+pub use browser::Browser;
+pub use clipboard::{copy, selection};
 pub use clock::{LONG, SHORT, eventually, holds_for, wall_ms};
 pub use command::{Outcome, Running};
 pub use display::Display;
+pub use picture::Picture;
 pub use place::Place;
 pub use processes::{Signal, alive, command_line, signal, state};
 pub use record::{Takeover, check_exclusion, takeovers};

@@ -91,14 +91,17 @@ impl Session {
         wire
     }
 
+    /// A new viewer's socket and name on `d1`.
+    pub fn view(&self) -> (PathBuf, String) {
+        let opened = self.wire().done("view.open", json!({"desktop": "d1"}));
+        let text = |name: &str| opened[name].as_str().expect("a text").to_owned();
+        (text("socketPath").into(), text("viewer"))
+    }
+
     /// A new viewer of `d1` and its name.
     pub fn viewer(&self) -> (Viewer, String) {
-        let opened = self.wire().done("view.open", json!({"desktop": "d1"}));
-        let path = PathBuf::from(opened["socketPath"].as_str().expect("a path"));
-        (
-            Viewer::connect(&path),
-            opened["viewer"].as_str().expect("a name").to_owned(),
-        )
+        let (path, name) = self.view();
+        (Viewer::connect(&path), name)
     }
 
     /// A person in control of `d1` through a viewer, with `options` added to the acquire's parameters.

@@ -1,19 +1,12 @@
-// Drives noVNC in a headless Chromium: connect, type, point, exchange clipboard text, disconnect.
+// One session of noVNC for a recording: connect, type, point, exchange clipboard text, disconnect.
 //
-//   node novnc_session.mjs URL_OF_PAGE WEBSOCKET_URL
+//   node novnc_session.mjs CLIENTS SOCKET
 //
-// The page is `novnc_page.html`, served beside noVNC's own `core/` and `vendor/`.
-import { chromium } from "playwright-core";
+// CLIENTS is where the packages of `browser/package.json` are installed, SOCKET the RFB server's.
+import { open } from "./novnc.mjs";
 
-const [page_url, socket_url] = process.argv.slice(2);
-const browser = await chromium.launch({
-  executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-  args: ["--no-sandbox"],
-});
-const page = await browser.newPage({ viewport: { width: 640, height: 480 } });
-page.on("console", (message) => console.error("page:", message.text()));
-await page.goto(`${page_url}?socket=${encodeURIComponent(socket_url)}`);
-await page.waitForFunction(() => window.state === "connected", null, { timeout: 15000 });
+const [clients, socket] = process.argv.slice(2);
+const { page, close } = await open(clients, socket, { width: 640, height: 480 });
 await page.waitForTimeout(800);
 
 const canvas = await page.locator("canvas").boundingBox();
@@ -46,5 +39,5 @@ await page.keyboard.type("ls -l /usr", { delay: 15 });
 await page.keyboard.press("Enter");
 await page.waitForTimeout(1200);
 await page.evaluate(() => window.rfb.disconnect());
-await page.waitForFunction(() => window.state === "disconnected", null, { timeout: 15000 });
-await browser.close();
+await page.waitForFunction(() => window.seen.state === "disconnected");
+await close();

@@ -1,13 +1,13 @@
 #!/bin/bash
 # Records crates/rfb/tests/captures/ anew: real clients against a real Xvnc, through record_rfb.py.
 #
-#   tests/tools/record_captures.sh CLIENTS_DIR OUT_DIR
+#   tests/tools/record_captures.sh VENV OUT_DIR
 #
-# CLIENTS_DIR holds node_modules (@novnc/novnc 1.7, playwright-core) and venv (vncdotool, websockify).
+# VENV is a Python virtual environment with vncdotool; noVNC comes from `scripts/install-deps test`.
 # Debian packages: tigervnc-standalone-server tigervnc-viewer gvncviewer chromium openbox xterm xdotool xclip.
 set -euo pipefail
 tools=$(cd "$(dirname "$0")" && pwd)
-clients=$(cd "$1" && pwd)
+venv=$(cd "$1" && pwd)
 mkdir -p "$2"
 out=$(cd "$2" && pwd)
 work=$(mktemp -d /tmp/cap.XXXXXX)
@@ -59,16 +59,9 @@ listening() { grep -qi ":$(printf %04X "$1") 00000000:0000 0A" /proc/net/tcp; }
 
 novnc() {
     server novnc 320x200
-    proxy novnc 5971
-    mkdir "$work/web"
-    cp "$tools/novnc_page.html" "$work/web/"
-    ln -s "$clients/node_modules/@novnc/novnc/core" "$clients/node_modules/@novnc/novnc/vendor" "$work/web/"
-    "$clients/venv/bin/websockify" --web "$work/web" 127.0.0.1:6971 127.0.0.1:5971 2>/dev/null & pids+=($!)
-    wait_for listening 6971
+    proxy novnc "$work/novnc.proxy"
     printf 'from the desktop: Grüße' | DISPLAY=$display xclip -selection clipboard & pids+=($!)
-    cp "$tools/novnc_session.mjs" "$clients/"
-    node "$clients/novnc_session.mjs" http://127.0.0.1:6971/novnc_page.html ws://127.0.0.1:6971/
-    rm "$clients/novnc_session.mjs"
+    node "$tools/novnc_session.mjs" "$tools/../../target/clients/browser" "$work/novnc.proxy"
     wait "$proxy" || true
 }
 
@@ -113,7 +106,7 @@ vncdotool() {
     server vncdotool 200x120
     proxy vncdotool 5972
     printf 'from the desktop' | DISPLAY=$display xclip -selection clipboard & pids+=($!)
-    "$clients/venv/bin/vncdo" -s 127.0.0.1::5972 capture "$work/1.png" move 40 40 click 1 pause 0.3 \
+    "$venv/bin/vncdo" -s 127.0.0.1::5972 capture "$work/1.png" move 40 40 click 1 pause 0.3 \
         type 'echo hello' key enter key shift-a key ctrl-c mousedown 1 drag 80 60 mouseup 1 click 3 pause 0.2 key esc \
         pause 0.3 capture "$work/2.png"
     wait "$proxy" || true
