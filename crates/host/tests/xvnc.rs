@@ -183,7 +183,7 @@ async fn its_end_is_reported_and_what_a_kill_leaves_is_removed() {
     started.stored.server.signal(Signal::KILL).unwrap();
     assert!(matches!(
         events.recv().await,
-        Some(KeeperEvent::ServerExited(_))
+        Some(KeeperEvent::ServerExited { .. })
     ));
     assert_eq!(traces(&started.stored), 2);
     xvnc::clean_up(&files(dir.path()), Some(&started.stored)).unwrap();

@@ -105,6 +105,7 @@ impl DesktopSet {
             id.clone(),
             &handle,
             keeper,
+            stored.server.pid,
             events,
             started.connections,
             upstream,

@@ -22,17 +22,24 @@ impl Watch {
         Self::default()
     }
 
-    /// Follows a desktop of the host's own.
+    /// Follows a desktop of the host's own, whose display is the process `server`.
     pub fn start(
         id: DesktopId,
         handle: &DesktopHandle,
         keeper: Keeper,
+        server: u32,
         events: mpsc::UnboundedReceiver<KeeperEvent>,
         connections: ConnectionLog,
         upstream: Upstream,
     ) -> Self {
         Self(Mutex::new(vec![
-            tokio::spawn(follow_keeper(id.clone(), handle.clone(), keeper, events)),
+            tokio::spawn(follow_keeper(
+                id.clone(),
+                handle.clone(),
+                keeper,
+                server,
+                events,
+            )),
             tokio::spawn(follow_connections(
                 id,
                 handle.clone(),
@@ -62,6 +69,7 @@ async fn follow_keeper(
     id: DesktopId,
     handle: DesktopHandle,
     keeper: Keeper,
+    server: u32,
     mut events: mpsc::UnboundedReceiver<KeeperEvent>,
 ) {
     while let Some(event) = events.recv().await {
@@ -69,7 +77,9 @@ async fn follow_keeper(
             KeeperEvent::ChildExited { pid, exit } => {
                 tracing::debug!(desktop = %id, pid, ?exit, "a program has ended");
             }
-            KeeperEvent::ServerExited(exit) => {
+            // One whose display number was taken meanwhile, before the one that came up.
+            KeeperEvent::ServerExited { pid, .. } if pid != server => {}
+            KeeperEvent::ServerExited { exit, .. } => {
                 tracing::warn!(desktop = %id, ?exit, "the display has ended");
                 handle.server_gone().await;
             }

@@ -101,8 +101,13 @@ pub enum KeeperError {
 /// News from a keeper.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeeperEvent {
-    /// The display server has ended.
-    ServerExited(Exit),
+    /// A display server has ended: the one that serves, or one that did not come up before it.
+    ServerExited {
+        /// Its pid.
+        pid: u32,
+        /// How.
+        exit: Exit,
+    },
     /// A launched program has ended; what it started may go on.
     ChildExited {
         /// Its pid.
@@ -477,7 +482,7 @@ impl Shared {
             KeeperLine::Failed { id, reason } => (id, Err(reason)),
             KeeperLine::Exited { pid, server, exit } => {
                 let event = if server {
-                    KeeperEvent::ServerExited(exit)
+                    KeeperEvent::ServerExited { pid, exit }
                 } else {
                     KeeperEvent::ChildExited { pid, exit }
                 };
