@@ -99,7 +99,9 @@ fn stopped_when_control_ends() {
         AGENT,
         PERSON,
     );
-    assert!(recorder.held().is_empty());
+    eventually("nothing is held", SHORT, || {
+        recorder.held().is_empty().then_some(())
+    });
 }
 
 /// Stopped, then killed: the takeover ends with the desktop.

@@ -50,12 +50,16 @@ fn killed_in_human_time() {
     eventually("the viewer's connection is closed", SHORT, || {
         (!viewer.open()).then_some(())
     });
+    // The display may still work through what it was handed before, at most 32 messages, and lets go of
+    // what was held.
     let seen = recorder.seen().len();
-    let moment = Duration::from_millis(100);
-    holds_for("nothing reaches the display any more", moment, || {
-        recorder.seen().len() <= seen + 4
+    let text = eventually("typing stops", SHORT, || {
+        let before = typed.text();
+        std::thread::sleep(Duration::from_millis(100));
+        (typed.text() == before).then_some(before)
     });
-    let text = typed.text();
+    let late = recorder.seen().len() - seen;
+    assert!(late <= 40, "{late} events of 1000 after the host's death");
     holds_for("nothing is typed", Duration::from_millis(500), || {
         typed.text() == text
     });
@@ -179,7 +183,9 @@ fn callers_of_a_dead_host_are_told() {
     signal(session.host(), Signal::KILL);
     let outcome = controller.finish(LONG);
     assert!([1, 3].contains(&outcome.code), "{outcome:?}");
-    let outcome = session.cli(&["desktop", "click", "5", "5"]);
+    // By name: without, the only other session of this user would be meant.
+    let id = session.id();
+    let outcome = session.cli(&["desktop", "click", "5", "5", "--session", &id]);
     assert_eq!(outcome.code, 3, "{outcome:?}");
 }
 
