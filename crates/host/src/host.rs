@@ -1,6 +1,7 @@
 //! The host from start to end.
 
 use std::io;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -414,6 +415,7 @@ fn log_to(logs: &Path) {
     let file = std::fs::OpenOptions::new()
         .append(true)
         .create(true)
+        .mode(0o600)
         .open(&path);
     if let Ok(file) = file {
         let subscriber = tracing_subscriber::fmt()

@@ -1,5 +1,6 @@
 //! `handover host`: the host of a session, in the foreground or for `up`.
 
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -98,6 +99,7 @@ fn leave_output(log: &Path) -> std::io::Result<()> {
     let log = std::fs::OpenOptions::new()
         .append(true)
         .create(true)
+        .mode(0o600)
         .open(log)?;
     rustix::stdio::dup2_stdout(&log)?;
     rustix::stdio::dup2_stderr(&log)?;
