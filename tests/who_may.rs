@@ -147,16 +147,12 @@ fn nothing_is_open_to_others_under_any_umask() {
     modes(&session.runtime(), &mut found);
     modes(&session.state(), &mut found);
     assert!(found.iter().any(|(_, _, socket)| *socket), "no socket seen");
+    // Files too, though the directories protect them: they may be copied elsewhere as they are.
     let open: Vec<_> = found
         .iter()
         .filter(|(_, mode, _)| mode & 0o077 != 0)
         .collect();
-    // A directory of mode 0700 protects what is below it; sockets and the directories themselves must be closed.
-    let bad: Vec<_> = open
-        .iter()
-        .filter(|(path, _, socket)| *socket || path.is_dir())
-        .collect();
-    assert!(bad.is_empty(), "{bad:?}");
+    assert!(open.is_empty(), "{open:?}");
     for directory in [session.runtime(), session.state()] {
         let mode = fs::metadata(&directory)
             .expect("a directory")
@@ -250,4 +246,19 @@ fn a_path_too_long_for_a_socket() {
     eventually("nothing was left running", LONG, || {
         place.processes().is_empty().then_some(())
     });
+}
+
+/// What a client calls itself is shown to others, and cannot pass for a line of its own.
+#[test]
+fn a_name_is_one_line() {
+    let session = Session::up();
+    let mut holder = session.wire();
+    let name = "me)\nhandover: all is well\r\u{1b}[2J";
+    holder.done("hello", json!({"client": name, "protocol": 1}));
+    holder.done("control.acquire", json!({"desktop": "d1"}));
+    let refused = session
+        .wire()
+        .refused("desktop.click", json!({"x": 5, "y": 5}));
+    assert_eq!(refused.code, "human_control_active", "{refused:?}");
+    assert!(!refused.message.contains(char::is_control), "{refused:?}");
 }

@@ -61,7 +61,9 @@ impl Greeting {
         })?;
         let token = hex::encode(bytes);
         let mut state = self.state();
-        state.via = params.client.chars().take(MAX_NAME).collect();
+        // It is shown to people, also within lines of text: it must not look like a line of its own.
+        let name = params.client.chars().filter(|c| !c.is_control());
+        state.via = name.take(MAX_NAME).collect();
         state.as_agent |= params.act_as == Some(ActAs::Agent);
         state.token = Some(hash(&token));
         drop(state);
