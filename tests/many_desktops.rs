@@ -36,6 +36,7 @@ fn ten_desktops_at_once() {
     }
     // Which of several is meant must be said.
     let refused = wire.refused("desktop.click", json!({"x": 5, "y": 5}));
+    assert!(refused.message.contains("d1"), "{refused:?}");
     assert!(
         ["bad_params", "desktop_unknown"].contains(&refused.code.as_str()),
         "{refused:?}"

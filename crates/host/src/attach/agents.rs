@@ -8,7 +8,10 @@ use super::greeting::Greeting;
 pub(super) fn unknown(id: &AgentId) -> Refusal {
     Refusal::new(
         ErrorCode::AgentUnknown,
-        "there is no agent of this id; `list` shows those there are",
+        format!(
+            "there is no agent {:?}; `list` shows those there are",
+            id.as_str()
+        ),
     )
     .with("id", id)
 }

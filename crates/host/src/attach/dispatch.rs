@@ -261,15 +261,22 @@ impl<S: Session> Shared<S> {
                 ErrorCode::DesktopUnknown,
                 "the session has no desktop: make one with `desktop.new`",
             )
-        } else if name.is_some() {
+        } else if let Some(name) = name {
             Refusal::new(
                 ErrorCode::DesktopUnknown,
-                "there is no desktop of that name; `data.desktops` lists those there are",
+                format!(
+                    "there is no desktop {:?}; the session has {}",
+                    name.as_str(),
+                    listed(&names)
+                ),
             )
         } else {
             Refusal::new(
                 ErrorCode::BadParams,
-                "the session has several desktops: name one as `desktop`",
+                format!(
+                    "the session has several desktops, {}: name one as `desktop`",
+                    listed(&names)
+                ),
             )
         };
         Err(refusal.with("desktops", names))
@@ -364,6 +371,12 @@ impl<S: Session> Shared<S> {
             agents: Vec::new(),
         })
     }
+}
+
+/// Names for people. There is at least one.
+fn listed(names: &[DesktopId]) -> String {
+    let names: Vec<&str> = names.iter().map(DesktopId::as_str).collect();
+    names.join(", ")
 }
 
 fn optional(name: &Option<DesktopId>) -> Option<&DesktopId> {

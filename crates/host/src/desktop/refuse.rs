@@ -86,7 +86,7 @@ pub fn refused(desktop: &DesktopId, refused: Refused, lease: Option<LeaseView>) 
         Refused::Held(_) => with_lease(Refusal::new(
             ErrorCode::HumanLeaseHeld,
             format!(
-                "{}; ask for it with `control.request`, or take it away with `handover takeover revoke {desktop} --force`",
+                "{}; ask for it with `handover watch {desktop} --control --ask` (`control.request`), or take it away with `handover takeover revoke {desktop} --force`",
                 who()
             ),
         )),
