@@ -40,6 +40,7 @@ fn killed_during_a_takeover() {
         ("desktop.click", json!({"desktop": "d1", "x": 5, "y": 5})),
         ("desktop.screenshot", json!({"desktop": "d1"})),
         ("control.acquire", json!({"desktop": "d1"})),
+        ("view.open", json!({"desktop": "d1"})),
     ] {
         assert_eq!(
             agent.refused(method, params).code,

@@ -3,10 +3,11 @@
 use std::sync::atomic::Ordering;
 
 use base64::Engine;
-use handover_control::ViewerId;
+use handover_control::{PauseReason, ViewerId};
 use handover_protocol::{
-    DesktopKeyParams, DesktopScreenshotParams, DesktopScreenshotResult, DesktopTypeParams,
-    DesktopWindowsResult, ErrorCode, Refusal, TypeMethod, ViewOpenResult, ViewerName,
+    ControlStatusResult, DesktopKeyParams, DesktopScreenshotParams, DesktopScreenshotResult,
+    DesktopTypeParams, DesktopWindowsResult, ErrorCode, Refusal, TypeMethod, ViewOpenResult,
+    ViewerName,
 };
 use handover_rfb::keys::Keysym;
 use handover_rfb::typing::KEYS_LIMIT;
@@ -15,7 +16,7 @@ use super::action::{self, Lacking};
 use super::by::By;
 use super::command::{Command, Look};
 use super::handle::DesktopHandle;
-use super::survey;
+use super::{refuse, survey};
 use crate::callers::Caller;
 use crate::display::{Additions, CaptureError};
 
@@ -101,7 +102,15 @@ impl DesktopHandle {
     }
 
     /// `view.open`.
+    ///
+    /// # Errors
+    /// `desktop_gone`; `queue_full` when too many are open.
     pub(super) async fn opened_view(&self) -> Result<ViewOpenResult, Refusal> {
+        // What has ended has nothing to show, and never will.
+        let status: ControlStatusResult = self.ask(Command::Status).await?;
+        if status.pause_reason == Some(handover_protocol::PauseReason::DesktopGone) {
+            return Err(refuse::paused(&self.0.id, PauseReason::DesktopGone));
+        }
         let viewer = ViewerId(self.0.viewer_numbers.fetch_add(1, Ordering::Relaxed) + 1);
         let name = ViewerName::from(viewer.to_string());
         let path = (self.0.viewer_socket)(&name);
