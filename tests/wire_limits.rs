@@ -225,3 +225,19 @@ fn no_agents_is_an_answer() {
     }
     wire.done("subscribe", json!({}));
 }
+
+/// What cannot be in an environment is refused, and not changed into something else.
+#[test]
+fn an_environment_that_cannot_be() {
+    let session = Session::up();
+    let mut wire = session.wire();
+    for name in ["", "A=B"] {
+        let params = json!({"command": ["true"], "env": {name: "c"}});
+        let refused = wire.refused("desktop.launch", params);
+        assert_eq!(refused.code, "bad_params", "{refused:?}");
+        assert!(
+            refused.message.contains(&format!("{name:?}")),
+            "{refused:?}"
+        );
+    }
+}

@@ -80,6 +80,14 @@ impl Programs {
         if words.clone().any(|word| word.contains('\0')) {
             return Err(bad("`command` and `env` cannot hold a zero byte"));
         }
+        if let Some(name) = extra
+            .keys()
+            .find(|name| name.is_empty() || name.contains('='))
+        {
+            return Err(bad(format!(
+                "`env` has {name:?}, which no variable can be called; give a name without `=`"
+            )));
+        }
         let cwd = match &params.cwd {
             Some(cwd) => self.project_dir.join(cwd),
             None => self.project_dir.clone(),
