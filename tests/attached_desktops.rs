@@ -3,6 +3,7 @@
 
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::json;
 
@@ -19,7 +20,10 @@ impl Foreign {
     fn start(place: &Place) -> Self {
         let socket = place.path().join("other.rfb");
         let authority = place.path().join("other.auth");
-        let number = 32_000 + std::process::id() % 30_000;
+        // Tests that share a process must not share a display.
+        static STARTED: AtomicU32 = AtomicU32::new(0);
+        let nth = STARTED.fetch_add(1, Ordering::Relaxed);
+        let number = 32_000 + (std::process::id() * 8 + nth) % 30_000;
         let display = format!(":{number}");
         // One entry for any host and display, as xauth would write it.
         let mut entry = vec![0xFF, 0xFF, 0, 0, 0, 0, 0, 18];
@@ -121,6 +125,7 @@ fn a_target_that_is_not_there() {
     for target in ["unix:/nonexistent/rfb", "127.0.0.1:1", "nonsense"] {
         let refused = session.cli(&["desktop", "new", "--attach", target]);
         assert!([1, 2].contains(&refused.code), "{target}: {refused:?}");
+        assert!(refused.out.contains(target), "{target}: {refused:?}");
     }
     assert_eq!(
         session.wire().done("list", json!({}))["desktops"],

@@ -45,6 +45,15 @@ pub fn address(target: &str) -> Result<Address, Refusal> {
     }
 }
 
+/// The person knows the target, and not yet the desktop's name.
+fn not_there(target: &str, refusal: Refusal) -> Refusal {
+    let message = format!(
+        "{}; is {target:?} an RFB server without a password, and does it run?",
+        refusal.message
+    );
+    Refusal { message, ..refusal }
+}
+
 impl DesktopSet {
     /// Fronts the server at `target`.
     pub(super) async fn attach(
@@ -86,7 +95,7 @@ impl DesktopSet {
             }
             Err(refusal) => {
                 stored::forget(&self.shared.store, id).await;
-                Err(refusal)
+                Err(not_there(target, refusal))
             }
         }
     }
