@@ -197,6 +197,17 @@ fn nobody_comes() {
     session.becomes("agent", SHORT);
 }
 
+/// A viewer that is not there is found out before control changes hands.
+#[test]
+fn a_viewer_that_is_not_installed() {
+    let session = Session::up();
+    let outcome = session.cli(&["watch", "--control", "--viewer", "no-such-viewer"]);
+    assert_eq!(outcome.code, 1, "{outcome:?}");
+    assert_eq!(outcome.refused(), "bad_params", "{outcome:?}");
+    assert!(outcome.out.contains("no-such-viewer"), "{outcome:?}");
+    assert!(takeovers(&session.journal()).is_empty());
+}
+
 /// Control without a viewer, for as long as the program runs.
 #[test]
 fn control_without_a_viewer() {

@@ -59,6 +59,8 @@ pub struct Args {
 /// Runs `handover watch`.
 pub fn run(args: Args, context: &Context) -> Result<(), Failure> {
     block_on(async {
+        // Before anything changes hands.
+        args.viewer.check()?;
         let socket = discover::socket(context)?;
         let session = Session::at(&socket, context).await?;
         // Which one it is if none was named.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::str::FromStr;
 
+use handover_host::xvnc::find_program;
 use handover_protocol::ErrorCode;
 use tokio::process::{Child, Command};
 
@@ -34,6 +35,22 @@ impl FromStr for Choice {
             "" => Err("a viewer is auto, none or a program".to_owned()),
             program => Ok(Self::Program(program.into())),
         }
+    }
+}
+
+impl Choice {
+    /// Whether the program that is asked for is there.
+    pub fn check(&self) -> Result<(), Failure> {
+        let Self::Program(program) = self else {
+            return Ok(());
+        };
+        if find_program(&program.to_string_lossy()).is_some() {
+            return Ok(());
+        }
+        let name = Path::new(program).display();
+        let message =
+            format!("there is no viewer {name}; install it, or choose another with --viewer");
+        Err(Failure::new(ErrorCode::BadParams, message))
     }
 }
 
