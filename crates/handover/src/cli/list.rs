@@ -61,6 +61,8 @@ pub fn desktops(desktops: &[DesktopView]) -> String {
 pub fn control(control: Control, phase: Phase) -> &'static str {
     match (control, phase) {
         (_, Phase::Draining) => "agent (draining)",
+        // The display does not answer: nobody may act until it does.
+        (Control::Paused, Phase::Returning) => "paused (returning)",
         (_, Phase::Returning) => "human (returning)",
         (Control::Agent, Phase::Steady) => "agent",
         (Control::Human, Phase::Steady) => "human",
@@ -120,6 +122,17 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn control_that_cannot_be_shown_to_have_ended_is_nobodys() {
+        let word = |control, phase| super::control(control, phase);
+        assert_eq!(word(Control::Human, Phase::Returning), "human (returning)");
+        assert_eq!(
+            word(Control::Paused, Phase::Returning),
+            "paused (returning)"
+        );
+        assert_eq!(word(Control::Agent, Phase::Draining), "agent (draining)");
+    }
 
     #[test]
     fn as_a_person_sees_it() {

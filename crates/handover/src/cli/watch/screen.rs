@@ -58,9 +58,8 @@ impl Screen {
             return Ok(());
         }
         let mut out = io::stderr().lock();
-        let width = rustix::termios::tcgetwinsize(io::stderr()).map_or(80, |size| size.ws_col);
-        // The last column stays free: some terminals wrap there.
-        let shown = shortened(&line, usize::from(width.max(20)) - 1);
+        let width = rustix::termios::tcgetwinsize(io::stderr()).map_or(0, |size| size.ws_col);
+        let shown = shortened(&line, room(width));
         write!(out, "\r\x1b[K{shown}")?;
         self.line = line;
         out.flush()
@@ -75,6 +74,13 @@ impl Screen {
         write!(out, "\r\x1b[K")?;
         out.flush()
     }
+}
+
+/// How much of a line fits on a terminal of `width` columns. One that does not say has 0.
+fn room(width: u16) -> usize {
+    let width = if width == 0 { 80 } else { width.max(20) };
+    // The last column stays free: some terminals wrap there.
+    usize::from(width) - 1
 }
 
 /// The line that is kept up to date. `left_ms` is the time until the lease ends unless renewed.
@@ -148,6 +154,11 @@ mod tests {
         insta::assert_snapshot!(line(&status(json!([])), 27_500, 61_000), @"d1: ada (pid 7) has control, 27 s left, no agent waiting, held 1:01, no viewer");
         insta::assert_snapshot!(line(&status(json!([request])), 27_500, 61_000), @r"d1: ada (pid 7) has control, 27 s left, 1 agent waiting (log in\u{1b}[2J), held 1:01, no viewer");
         insta::assert_snapshot!(line(&status(json!([request, request])), 500, 100), @"d1: ada (pid 7) has control, 0.5 s left, 2 agents waiting, held 0.1 s, no viewer");
+    }
+
+    #[test]
+    fn room_for_a_line() {
+        assert_eq!([room(0), room(5), room(132)], [79, 19, 131]);
     }
 
     #[test]
