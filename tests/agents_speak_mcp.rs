@@ -193,7 +193,7 @@ fn a_question_is_answered_from_the_command_line() {
         .expect("an id")
         .to_owned();
     agent.says("the person is asked", |line| {
-        line["asked"] == "The first or the second?"
+        line["asked"] == "Two files fit.\n\nThe first or the second?"
     });
     let waiting = agent.begin(
         "request_status",

@@ -21,8 +21,10 @@ use super::link::Link;
 use super::tools::{Act, Entry};
 use super::{answer, elicit};
 
-/// How long the host may take for an ordinary call. Typing a long text takes the longest.
-const CALL_TIME: Duration = Duration::from_secs(60);
+/// How long the host may take for a call. It answers within 5 s that a display does not.
+const CALL_TIME: Duration = Duration::from_secs(15);
+/// How long it may take to type a text, which goes key by key where a paste is not taken.
+const TYPING_TIME: Duration = Duration::from_secs(60);
 /// Longest wait of one `request_status`, in milliseconds.
 const LONGEST_WAIT_MS: u64 = 60_000;
 /// How much longer than asked the host may take to answer a waiting call.
@@ -45,7 +47,7 @@ pub(super) struct Server {
     link: Link,
     /// The desktop that calls mean which name none.
     desktop: Option<String>,
-    /// Questions of open requests that the client was not asked yet, by request id.
+    /// What the client is to put to its person and was not asked yet, by request id.
     unasked: Arc<Mutex<HashMap<String, String>>>,
 }
 
@@ -71,7 +73,11 @@ impl Server {
         let result = match entry.act {
             Act::Desktop(_) => {
                 let params = self.desktop_params(method, given, schema)?;
-                answer::success(self.link.call(method, params, CALL_TIME).await?).await
+                let within = match method {
+                    Method::DesktopType => TYPING_TIME,
+                    _ => CALL_TIME,
+                };
+                answer::success(self.link.call(method, params, within).await?).await
             }
             Act::Screenshot => {
                 let mut params = self.on_desktop::<arguments::OnDesktop>(given, schema)?;
@@ -147,7 +153,10 @@ impl Server {
         params: Value,
         context: &RequestContext<RoleServer>,
     ) -> Result<CallToolResult, Refusal> {
-        let question = params["question"].as_str().map(str::to_owned);
+        let question = params["question"].as_str().map(|question| {
+            let reason = params["reason"].as_str().unwrap_or_default();
+            format!("{reason}\n\n{question}")
+        });
         let result = self
             .link
             .call(Method::RequestHuman, params, CALL_TIME)

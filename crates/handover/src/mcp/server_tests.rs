@@ -358,7 +358,10 @@ async fn a_question_is_put_to_the_clients_person() {
         }
     }
     let elicited = elicited.expect("an elicitation");
-    assert_eq!(elicited["params"]["message"], "The red or the blue one?");
+    assert_eq!(
+        elicited["params"]["message"],
+        "stuck\n\nThe red or the blue one?"
+    );
     let result = json!({"action": "accept", "content": {"answer": "blue"}});
     agent
         .send(json!({"id": elicited["id"], "result": result}))
@@ -428,7 +431,7 @@ async fn newer_clients_are_asked_by_way_of_the_status() {
     assert_eq!(asked["resultType"], "input_required");
     let form = &asked["inputRequests"]["answer"];
     assert_eq!(form["method"], "elicitation/create");
-    assert_eq!(form["params"]["message"], "Red or blue?");
+    assert_eq!(form["params"]["message"], "stuck\n\nRed or blue?");
 
     let mut again = status;
     again["inputResponses"] =
