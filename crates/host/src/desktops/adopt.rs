@@ -2,7 +2,6 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use handover_protocol::{DesktopId, Refusal};
@@ -31,7 +30,7 @@ impl DesktopSet {
     /// The record cannot be read.
     pub async fn adopt_all(&self) -> Result<(), StoreError> {
         let last = stored::last_number(&self.shared.store).await?;
-        self.numbers.store(last, Ordering::Relaxed);
+        self.places.go_on_after(last);
         for (id, row) in stored::rows(&self.shared.store).await? {
             let adopted = match row {
                 Row::Running { display } => self.adopt(&id, display).await,

@@ -1,6 +1,5 @@
 //! New desktops.
 
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use handover_control::Epoch;
@@ -53,20 +52,16 @@ impl DesktopSet {
                 "`browser` is not available in this version; launch one with `desktop.launch`",
             ));
         }
-        if let Some(refusal) = self.full() {
-            return Err(refusal);
-        }
         let window_manager = WindowManager::from_option(params.wm.as_deref());
         let window_manager = window_manager
             .command()
             .map_err(|error| Refusal::new(ErrorCode::BadParams, error.to_string()))?;
-        let number = self.numbers.fetch_add(1, Ordering::Relaxed) + 1;
+        let place = self.place()?;
         // The highest so far, should two be made at once.
-        let last = self.numbers.load(Ordering::Relaxed);
-        stored::keep_last_number(&self.shared.store, last)
+        stored::keep_last_number(&self.shared.store, self.places.last())
             .await
             .map_err(|error| not_recorded(&error))?;
-        let id = stored::name(number);
+        let id = stored::name(place.number);
         let handle = match params.attach.as_deref() {
             Some(target) => self.attach(&id, target, attached::fresh()).await?,
             None => self.spawn(&id, params.size.unwrap_or_default()).await?,

@@ -4,18 +4,19 @@ mod adopt;
 mod assemble;
 mod attached;
 mod create;
+mod places;
 mod recover;
 mod stored;
 mod watch;
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use handover_protocol::{DesktopId, ErrorCode, Refusal};
 use handover_store::Store;
 
+use self::places::{Place, Places};
 use crate::attach::Outlets;
 use crate::callers::{Caller, CallerKind};
 use crate::desktop::{DesktopHandle, Hooks};
@@ -70,9 +71,8 @@ struct Traces {
 /// The desktops of one session.
 pub struct DesktopSet {
     shared: Arc<Shared>,
-    entries: Mutex<BTreeMap<u64, Entry>>,
-    /// Numbers desktops; a number is used once in a session's life.
-    numbers: AtomicU64,
+    /// A number is used once in a session's life.
+    places: Places<Entry>,
     viewer_numbers: Arc<AtomicU64>,
 }
 
@@ -81,23 +81,15 @@ impl DesktopSet {
     pub fn new(shared: Shared) -> Self {
         Self {
             shared: Arc::new(shared),
-            entries: Mutex::default(),
-            numbers: AtomicU64::new(0),
+            places: Places::new(MAX_DESKTOPS),
             viewer_numbers: Arc::default(),
         }
     }
 
-    fn entries(&self) -> MutexGuard<'_, BTreeMap<u64, Entry>> {
-        // Nothing panics while it holds this lock.
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// All of them, oldest first.
     pub fn all(&self) -> Vec<DesktopHandle> {
-        self.entries()
-            .values()
-            .map(|entry| entry.handle.clone())
-            .collect()
+        let entries = self.places.all().into_iter();
+        entries.map(|entry| entry.handle).collect()
     }
 
     /// Ends a desktop, if the caller may: its programs, its display, its task.
@@ -124,7 +116,7 @@ impl DesktopSet {
         use crate::attach::Desktop;
         let id = desktop.id().clone();
         let number = stored::number(&id).unwrap_or_default();
-        let Some(entry) = self.entries().remove(&number) else {
+        let Some(entry) = self.places.empty(number) else {
             return;
         };
         entry.watch.stop();
@@ -145,8 +137,9 @@ impl DesktopSet {
         self.shared.hooks.changed(&id);
     }
 
-    fn full(&self) -> Option<Refusal> {
-        (self.entries().len() >= MAX_DESKTOPS).then(|| {
+    /// A place for a desktop that is to be made.
+    fn place(&self) -> Result<Place<'_, Entry>, Refusal> {
+        self.places.take().ok_or_else(|| {
             Refusal::new(
                 ErrorCode::QueueFull,
                 format!(
@@ -158,7 +151,7 @@ impl DesktopSet {
 
     fn insert(&self, id: &DesktopId, entry: Entry) {
         if let Some(number) = stored::number(id) {
-            self.entries().insert(number, entry);
+            self.places.fill(number, entry);
         }
         self.shared.hooks.changed(id);
     }
