@@ -106,16 +106,7 @@ impl attach::Desktop for DesktopHandle {
         params: ControlReturnParams,
     ) -> Result<ControlReturnResult, Refusal> {
         terms::check_note(params.note.as_deref())?;
-        let lease = match (&params.lease_id, &params.token) {
-            (Some(lease), Some(token)) => Some(terms::proof(lease, token)?),
-            (None, None) => None,
-            _ => {
-                return Err(Refusal::new(
-                    ErrorCode::BadParams,
-                    "`leaseId` and `token` go together; give both or neither",
-                ));
-            }
-        };
+        let lease = terms::named(params.lease_id.as_ref(), params.token.as_ref())?;
         let how = match params.reason.unwrap_or_default() {
             ReturnReason::Return => GiveBack::Return,
             ReturnReason::Cancelled => GiveBack::Cancelled,
@@ -264,10 +255,7 @@ impl attach::Desktop for DesktopHandle {
         caller: &Caller,
         params: ControlSecretParams,
     ) -> Result<ControlSecretResult, Refusal> {
-        let lease = match (&params.lease_id, &params.token) {
-            (Some(lease), Some(token)) => Some(terms::proof(lease, token)?),
-            _ => None,
-        };
+        let lease = terms::named(params.lease_id.as_ref(), params.token.as_ref())?;
         let mut params = DesktopTypeParams {
             desktop: None,
             text: params.text,

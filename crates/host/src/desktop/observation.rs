@@ -11,8 +11,8 @@ use handover_protocol::HandBack;
 /// Whose eyes: an agent's id, or `user` for every other caller.
 pub type Observer = String;
 
-/// Observers remembered per desktop; the oldest knowledge is dropped beyond it,
-/// which makes that observer look again.
+/// Observers remembered per desktop. Beyond it all are forgotten, which makes
+/// them look again.
 const MAX_OBSERVERS: usize = 1024;
 
 /// The observation guard of one desktop.
@@ -79,5 +79,65 @@ impl Observations {
         }
         self.told.insert(observer.to_owned(), epoch);
         Some(last.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use handover_protocol::End;
+
+    fn back() -> HandBack {
+        HandBack {
+            end: End::Return,
+            holder: "ada".into(),
+            held_ms: 1,
+            note: None,
+            epoch: 2,
+            screenshot: None,
+            windows_opened: Vec::new(),
+            windows_closed: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn after_a_takeover_each_observer_looks_for_itself() {
+        let mut guard = Observations::new(true, None);
+        assert!(!guard.is_stale("a1"), "nobody has had control yet");
+        guard.observed("a1", Epoch(0));
+        guard.handed_back(back(), Epoch(2));
+        assert!(guard.is_stale("a1") && guard.is_stale("user"));
+        guard.observed("a1", Epoch(2));
+        assert!(!guard.is_stale("a1") && guard.is_stale("user"));
+    }
+
+    #[test]
+    fn a_guard_that_is_off_stops_nobody() {
+        let mut guard = Observations::new(false, None);
+        guard.handed_back(back(), Epoch(2));
+        assert!(!guard.is_stale("a1"));
+    }
+
+    #[test]
+    fn each_observer_is_told_once() {
+        let mut guard = Observations::new(true, None);
+        assert_eq!(guard.tell("a1"), None);
+        guard.handed_back(back(), Epoch(2));
+        assert_eq!(guard.tell("a1"), Some(back()));
+        assert_eq!(guard.tell("a1"), None);
+        assert_eq!(guard.tell("user"), Some(back()));
+        guard.handed_back(back(), Epoch(4));
+        assert_eq!(guard.tell("a1"), Some(back()));
+    }
+
+    #[test]
+    fn what_is_forgotten_makes_look_again() {
+        let mut guard = Observations::new(true, None);
+        guard.handed_back(back(), Epoch(2));
+        for number in 0..=MAX_OBSERVERS {
+            guard.observed(&format!("a{number}"), Epoch(2));
+        }
+        assert!(guard.seen.len() <= MAX_OBSERVERS);
+        assert!(guard.is_stale("a0"));
     }
 }

@@ -126,6 +126,24 @@ pub fn proof(name: &LeaseName, token: &Hidden) -> Result<(LeaseId, TokenHash), R
     }
 }
 
+/// A lease that may be named or left out, and its token with it.
+///
+/// # Errors
+/// `bad_params` for one without the other, else as [`proof`].
+pub fn named(
+    name: Option<&LeaseName>,
+    token: Option<&Hidden>,
+) -> Result<Option<(LeaseId, TokenHash)>, Refusal> {
+    match (name, token) {
+        (Some(name), Some(token)) => proof(name, token).map(Some),
+        (None, None) => Ok(None),
+        _ => Err(Refusal::new(
+            ErrorCode::BadParams,
+            "`leaseId` and `token` go together; give both or neither",
+        )),
+    }
+}
+
 /// The number behind a prefix.
 pub fn numbered(name: &str, prefix: &str, radix: u32) -> Option<u64> {
     let digits = name.strip_prefix(prefix)?;
@@ -213,6 +231,31 @@ mod tests {
             let refusal = checked(&params).unwrap_err();
             assert_eq!(refusal.code, ErrorCode::BadParams);
             assert!(refusal.message.contains(name), "{refusal}");
+        }
+    }
+
+    #[test]
+    fn notes_are_bounded_in_bytes() {
+        assert!(check_note(None).is_ok());
+        assert!(check_note(Some(&"x".repeat(MAX_NOTE))).is_ok());
+        let refusal = check_note(Some(&"é".repeat(MAX_NOTE / 2 + 1))).unwrap_err();
+        assert_eq!(refusal.code, ErrorCode::BadParams);
+        let params = ControlAcquireParams {
+            note: Some("x".repeat(MAX_NOTE + 1)),
+            ..Default::default()
+        };
+        assert!(checked(&params).is_err());
+    }
+
+    #[test]
+    fn a_lease_goes_with_its_token() {
+        let (id, token) = new_lease().unwrap();
+        let name = LeaseName::from(id.to_string());
+        assert_eq!(named(None, None).unwrap(), None);
+        let both = named(Some(&name), Some(&token)).unwrap();
+        assert_eq!(both, Some((id, hash(&token))));
+        for half in [named(Some(&name), None), named(None, Some(&token))] {
+            assert_eq!(half.unwrap_err().code, ErrorCode::BadParams);
         }
     }
 

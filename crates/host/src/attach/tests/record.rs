@@ -55,7 +55,10 @@ async fn the_journal_pages() {
     assert_eq!(rest["head"], harness.store.head());
     assert_eq!(rest["events"][0]["n"], 7);
     let all = client
-        .call(Method::Journal, json!({"limit": 50_000}))
+        .call(
+            Method::Journal,
+            json!({"limit": 50_000, "kinds": ["even", "odd"]}),
+        )
         .await
         .unwrap();
     assert_eq!(seqs(&all).len(), 10);
@@ -64,6 +67,10 @@ async fn the_journal_pages() {
         client.call(Method::Journal, json!({"limit": 0})).await,
         Err("bad_params".into())
     );
+    for method in [Method::Journal, Method::Subscribe] {
+        let kinds = json!({"kinds": vec!["odd"; 65]});
+        assert_eq!(client.call(method, kinds).await, Err("bad_params".into()));
+    }
 }
 
 #[tokio::test]
