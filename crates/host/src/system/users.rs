@@ -4,6 +4,11 @@ use std::sync::OnceLock;
 
 /// The name of a user, or `uid N` if the system's list has none.
 pub fn name(uid: u32) -> String {
+    find(uid).map_or_else(|| format!("uid {uid}"), str::to_owned)
+}
+
+/// The name of a user, if the system's list has it.
+pub fn find(uid: u32) -> Option<&'static str> {
     static USERS: OnceLock<Vec<(u32, String)>> = OnceLock::new();
     let users = USERS.get_or_init(|| {
         let list = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
@@ -12,7 +17,7 @@ pub fn name(uid: u32) -> String {
     users
         .iter()
         .find(|(known, _)| *known == uid)
-        .map_or_else(|| format!("uid {uid}"), |(_, name)| name.clone())
+        .map(|(_, name)| name.as_str())
 }
 
 /// One line of `/etc/passwd`: name, password, uid, and more.
@@ -38,6 +43,7 @@ mod tests {
 
     #[test]
     fn a_user_without_a_name_is_a_number() {
+        assert_eq!(find(4_000_000_001), None);
         assert_eq!(name(4_000_000_001), "uid 4000000001");
     }
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::str::FromStr;
 
+use handover_host::system::users;
 use handover_host::xvnc::find_program;
 use handover_protocol::ErrorCode;
 use tokio::process::{Child, Command};
@@ -109,18 +110,8 @@ pub fn ways(socket: &str) -> String {
         .nodename()
         .to_string_lossy()
         .into_owned();
-    let passwd = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
     let uid = rustix::process::getuid().as_raw();
-    instructions(socket, user_name(&passwd, uid).unwrap_or("USER"), &host)
-}
-
-/// The name of the user `uid` in the lines of `/etc/passwd`.
-fn user_name(passwd: &str, uid: u32) -> Option<&str> {
-    passwd.lines().find_map(|line| {
-        let mut fields = line.split(':');
-        let name = fields.next()?;
-        (fields.nth(1)?.parse() == Ok(uid)).then_some(name)
-    })
+    instructions(socket, users::find(uid).unwrap_or("USER"), &host)
 }
 
 fn instructions(socket: &str, user: &str, host: &str) -> String {
@@ -143,13 +134,6 @@ mod tests {
         assert_eq!("none".parse(), Ok(Choice::None));
         assert_eq!("/bin/v".parse(), Ok(Choice::Program("/bin/v".into())));
         assert!("".parse::<Choice>().is_err());
-    }
-
-    #[test]
-    fn user_names() {
-        let passwd = "root:x:0:0:root:/root:/bin/sh\nbroken\nada:x:1000:1000::/home/ada:/bin/sh\n";
-        assert_eq!(user_name(passwd, 1000), Some("ada"));
-        assert_eq!(user_name(passwd, 1001), None);
     }
 
     #[test]
