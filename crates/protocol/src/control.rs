@@ -314,7 +314,8 @@ pub struct ControlChangeParams {
     /// The desktop; may be left out if the session has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub desktop: Option<DesktopId>,
-    /// Goes ahead although another person is in control.
+    /// `control.revoke`: goes ahead although another person is in control. A pause always does, and
+    /// a resume finds nobody in control.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub force: Option<bool>,
 }
@@ -419,7 +420,7 @@ pub struct ControlPermitParams {
     /// The desktop; may be left out if the session has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub desktop: Option<DesktopId>,
-    /// What will be done, in a word; stored.
+    /// What will be done, in a word, for the host's log.
     pub what: String,
 }
 

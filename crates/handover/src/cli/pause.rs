@@ -12,16 +12,13 @@ use super::takeover;
 pub struct Args {
     /// The desktop, such as d1; not needed if the session has one
     desktop: Option<DesktopId>,
-    /// Even if another person is in control
-    #[arg(long)]
-    force: bool,
 }
 
 /// Runs `handover pause` or `handover resume`, as `method` says.
 pub fn run(args: Args, method: Method, context: &Context) -> Result<(), Failure> {
     let params = ControlChangeParams {
         desktop: args.desktop,
-        force: args.force.then_some(true),
+        force: None,
     };
     block_on(async {
         let session = Session::open(context).await?;
