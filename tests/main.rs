@@ -19,6 +19,7 @@ mod host_ends;
 mod lease;
 mod many_desktops;
 mod nothing_stays_pressed;
+mod one_gate;
 mod only_one_side_acts;
 mod people_type;
 mod pictures;

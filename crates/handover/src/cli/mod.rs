@@ -13,6 +13,8 @@ mod down;
 mod duration;
 mod failure;
 mod follow;
+#[cfg(test)]
+mod gates;
 mod host;
 mod list;
 mod log;
