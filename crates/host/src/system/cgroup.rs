@@ -57,6 +57,7 @@ impl Cgroup {
         let parent = directory(mount, membership)?;
         // Moving a process takes the right to write to the parent's list, too.
         access(parent.join("cgroup.procs"), Access::WRITE_OK).ok()?;
+        sweep(&parent);
         let group = Self(parent.join(name(root)));
         std::fs::create_dir(&group.0).ok()?;
         if group.0.join("cgroup.kill").exists() {
@@ -95,6 +96,26 @@ impl Cgroup {
 /// No other process has this name for its group, in this boot.
 fn name(root: ProcessIdentity) -> String {
     format!("handover-{}-{}", root.pid, root.start_ticks)
+}
+
+/// Whose group has this name.
+fn root_of(name: &str) -> Option<ProcessIdentity> {
+    let (pid, start_ticks) = name.strip_prefix("handover-")?.split_once('-')?;
+    Some(ProcessIdentity {
+        pid: pid.parse().ok()?,
+        start_ticks: start_ticks.parse().ok()?,
+    })
+}
+
+/// Removes the empty groups of those that were killed together with their host.
+fn sweep(parent: &Path) {
+    for entry in std::fs::read_dir(parent).into_iter().flatten().flatten() {
+        let root = entry.file_name().to_str().and_then(root_of);
+        if root.is_some_and(|root| !root.is_alive()) {
+            // It fails for one that is not empty.
+            let _ = std::fs::remove_dir(entry.path());
+        }
+    }
 }
 
 /// The directory of a process's group, from its `/proc/PID/cgroup`, if the hierarchy is mounted there.
@@ -168,6 +189,29 @@ mod tests {
         let own = mount.path().join("app.slice/x.scope");
         assert_eq!(std::fs::read_dir(&own).unwrap().count(), 1);
         assert_eq!(Cgroup::make(mount.path(), "0::/not/there\n", ROOT), None);
+    }
+
+    #[test]
+    fn empty_groups_of_the_dead_are_swept() {
+        let parent = tempfile::tempdir().unwrap();
+        let own = ProcessIdentity::own().unwrap();
+        let dead = ProcessIdentity {
+            start_ticks: own.start_ticks + 1,
+            ..own
+        };
+        let full = ProcessIdentity {
+            start_ticks: own.start_ticks + 2,
+            ..own
+        };
+        let at = |name: &str| parent.path().join(name);
+        let names = [&name(own), &name(dead), &name(full), "handover-x"].map(at);
+        for dir in &names {
+            std::fs::create_dir(dir).unwrap();
+        }
+        std::fs::write(names[2].join("a"), "").unwrap();
+        sweep(parent.path());
+        let left = names.map(|dir| dir.exists());
+        assert_eq!(left, [true, false, true, true]);
     }
 
     #[test]
