@@ -4,10 +4,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tokio::process::Command;
 
 use crate::failure::Failure;
+use crate::wait;
 
 /// How long one command may take.
 const COMMAND_TIME: Duration = Duration::from_secs(60);
@@ -21,6 +23,8 @@ pub struct Session {
     pub desktop: String,
     /// Its attach socket.
     pub socket: PathBuf,
+    /// The host's process.
+    host: Option<Pid>,
 }
 
 impl Session {
@@ -57,6 +61,9 @@ impl Session {
             id: text(&told["sessionId"], "sessionId")?,
             desktop: text(desktop, "desktop")?,
             socket: text(&told["socketPath"], "socketPath")?.into(),
+            host: told["pid"]
+                .as_i64()
+                .and_then(|pid| Pid::from_raw(i32::try_from(pid).ok()?)),
         })
     }
 
@@ -113,7 +120,19 @@ impl Session {
     pub async fn stop(&self) -> Result<(), Failure> {
         let mut command = self.command("down");
         command.arg("--force");
-        checked(command).await.map(drop)
+        let Err(refused) = checked(command).await else {
+            return Ok(());
+        };
+        // Only a person may end a session, and below an agent's program none is believed to be
+        // there. The host ends as orderly upon a signal.
+        let Some(host) = self.host.filter(|_| self.socket.exists()) else {
+            return Err(refused);
+        };
+        kill_process(host, Signal::TERM).map_err(std::io::Error::from)?;
+        wait::until("the end of the host", COMMAND_TIME, async || {
+            Ok((!self.socket.exists()).then_some(()))
+        })
+        .await
     }
 }
 

@@ -31,8 +31,11 @@ impl Place {
     }
 
     fn demo(&self) -> Child {
-        Command::new(env!("CARGO_BIN_EXE_handover-demo"))
-            .env("CI", "true")
+        self.start(&mut Command::new(env!("CARGO_BIN_EXE_handover-demo")))
+    }
+
+    fn start(&self, demo: &mut Command) -> Child {
+        demo.env("CI", "true")
             .env("XDG_RUNTIME_DIR", self.0.path().join("r"))
             .env("XDG_STATE_HOME", self.0.path().join("s"))
             .env("TMPDIR", self.0.path().join("t"))
@@ -124,5 +127,20 @@ fn an_interrupt_ends_everything() {
     kill_process(Pid::from_child(&demo), Signal::INT).expect("a signal");
     let output = finish(demo);
     assert_eq!(output.status.code(), Some(130), "{}", place.text());
+    place.assert_clean();
+}
+
+#[test]
+fn where_nobody_is_believed_to_be_a_person_the_demo_fails_and_leaves_nothing_behind() {
+    let place = Place::new();
+    let mut demo = Command::new(env!("CARGO_BIN_EXE_handover-demo"));
+    // So an agent's program marks what it starts, and it has no terminal to ask at.
+    let output = finish(place.start(demo.env("CLAUDECODE", "1")));
+    assert_eq!(output.status.code(), Some(1), "{}", place.text());
+    assert!(
+        place.text().contains("the host refused"),
+        "{}",
+        place.text()
+    );
     place.assert_clean();
 }
