@@ -67,14 +67,10 @@ pub fn tell(who: &str, what: &str) {
 
 /// Plays the story in a session of its own and cleans up, whatever happens. `None` is an interrupt.
 async fn run() -> Result<Option<PathBuf>, Failure> {
-    let mut interrupts = [
-        SignalKind::interrupt(),
-        SignalKind::terminate(),
-        SignalKind::hangup(),
-    ]
-    .map(signal)
-    .into_iter()
-    .collect::<Result<Vec<_>, _>>()?;
+    // Caught from the start, so that nothing that was started outlives an interrupt.
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut hang_up = signal(SignalKind::hangup())?;
     let handover = std::env::current_exe()?.with_file_name("handover");
     if !handover.exists() {
         let missing = handover.display();
@@ -100,14 +96,11 @@ async fn run() -> Result<Option<PathBuf>, Failure> {
         ),
     );
 
-    let [first, second, third] = interrupts.as_mut_slice() else {
-        return Err(Failure::new("the signals were not set up"));
-    };
     let told = tokio::select! {
         told = play(&handover, &session, &site, &place) => told.map(Some),
-        _ = first.recv() => Ok(None),
-        _ = second.recv() => Ok(None),
-        _ = third.recv() => Ok(None),
+        _ = interrupt.recv() => Ok(None),
+        _ = terminate.recv() => Ok(None),
+        _ = hang_up.recv() => Ok(None),
     };
     tell("demo", "ends the session and everything on its desktop");
     let stopped = session.stop().await;
