@@ -3,11 +3,12 @@
 
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::json;
 
-use crate::support::{LONG, Place, Recorder, Running, SHORT, Session, Viewer, What, eventually};
+use crate::support::{
+    LONG, Place, Recorder, Running, SHORT, Session, Viewer, What, eventually, own_number,
+};
 
 /// A display server that is not ours, without a password.
 struct Foreign {
@@ -20,10 +21,7 @@ impl Foreign {
     fn start(place: &Place) -> Self {
         let socket = place.path().join("other.rfb");
         let authority = place.path().join("other.auth");
-        // Tests that share a process must not share a display.
-        static STARTED: AtomicU32 = AtomicU32::new(0);
-        let nth = STARTED.fetch_add(1, Ordering::Relaxed);
-        let number = 32_000 + (std::process::id() * 8 + nth) % 30_000;
+        let number = own_number();
         let display = format!(":{number}");
         // One entry for any host and display, as xauth would write it.
         let mut entry = vec![0xFF, 0xFF, 0, 0, 0, 0, 0, 18];

@@ -3,8 +3,16 @@
 use std::fs;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use x11rb::rust_connection::{DefaultStream, RustConnection};
+
+/// A display number for a server that a test starts itself: far above those of desktops, and no other
+/// test's, whether tests are processes or threads.
+pub fn own_number() -> u32 {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    2000 + std::process::id() % 7000 * 8 + NEXT.fetch_add(1, Ordering::Relaxed) % 8
+}
 
 /// How an application reaches its display.
 #[derive(Debug, Clone)]

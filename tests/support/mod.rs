@@ -23,7 +23,7 @@ pub use browser::Browser;
 pub use clipboard::{copy, selection};
 pub use clock::{LONG, SHORT, eventually, holds_for, wall_ms};
 pub use command::{Outcome, Running};
-pub use display::Display;
+pub use display::{Display, own_number};
 pub use picture::Picture;
 pub use place::Place;
 pub use processes::{Signal, alive, command_line, signal, state};

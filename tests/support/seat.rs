@@ -5,6 +5,7 @@ use std::process::Command;
 
 use super::clock::{LONG, eventually};
 use super::command::Running;
+use super::display::own_number;
 use super::place::Place;
 
 /// A screen of its own, gone when dropped.
@@ -18,8 +19,7 @@ pub struct Seat {
 impl Seat {
     /// Starts the screen in `place`.
     pub fn start(place: &Place) -> Self {
-        // Far above the numbers of desktops, and one for each test process.
-        let display = format!(":{}", 2000 + std::process::id() % 30_000);
+        let display = format!(":{}", own_number());
         let socket = format!("/tmp/.X11-unix/X{}", &display[1..]);
         let mut server = place.command("Xtigervnc");
         server.arg(&display).args([
