@@ -16,6 +16,7 @@ mod drain;
 mod full_disk;
 mod hand_back;
 mod host_ends;
+mod in_a_container;
 mod lease;
 mod many_desktops;
 mod nothing_stays_pressed;
