@@ -20,6 +20,7 @@ use super::by::By;
 use super::command::Command;
 use super::handle::DesktopHandle;
 use super::owners;
+use super::survey;
 use super::terms;
 use crate::attach;
 use crate::callers::{Caller, ConnectionId};
@@ -90,14 +91,19 @@ impl attach::Desktop for DesktopHandle {
         let lease = terms::proof(&params.lease_id, &params.token)?;
         let viewer: Option<ViewerId> = params.viewer.as_ref().map(terms::viewer_id).transpose()?;
         let by = By::from(caller);
-        self.ask(|reply| Command::Reclaim {
-            by,
-            lease,
-            token: params.token,
-            viewer,
-            reply,
+        let reclaimed = self
+            .ask(|reply| Command::Reclaim {
+                by,
+                lease,
+                token: params.token,
+                viewer,
+                reply,
+            })
+            .await?;
+        Ok(ControlAcquireResult {
+            foreign_clients: survey::foreign_clients(&self.0.links).await,
+            ..reclaimed
         })
-        .await
     }
 
     async fn give_back(

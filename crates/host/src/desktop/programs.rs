@@ -100,9 +100,10 @@ impl Programs {
         });
         let mut env = xvnc::application_env(&self.files, self.display, base);
         env.insert("HANDOVER_SESSION".into(), self.session.clone());
-        // DISPLAY and XAUTHORITY are the desktop's own, whatever is asked for.
+        // The display is the desktop's own, whatever is asked for.
         for (name, value) in extra {
-            if name != "DISPLAY" && name != "XAUTHORITY" {
+            let own = name == "DISPLAY" || name == "XAUTHORITY";
+            if !own && !xvnc::NOT_FOR_PROGRAMS.contains(&name.as_str()) {
                 env.insert(name, value);
             }
         }
@@ -114,7 +115,7 @@ impl Programs {
         };
         if xvnc::find_program(&findable).is_none() {
             return Err(bad(format!(
-                "there is no program {program:?}; install it, or give its path"
+                "there is no executable program {program:?}; install it, or give its path"
             )));
         }
         if params.untrusted.unwrap_or(false) {

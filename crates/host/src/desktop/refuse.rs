@@ -1,6 +1,6 @@
 //! Refusals in words: what is in the way, and what to do.
 
-use handover_control::{AcquireFailure, PauseReason, Refusal as Refused, Status};
+use handover_control::{AcquireFailure, LeaseStage, PauseReason, Refusal as Refused, Status};
 use handover_protocol::{DesktopId, ErrorCode, LeaseView, Refusal};
 
 use super::running::Running;
@@ -82,6 +82,12 @@ pub fn refused(desktop: &DesktopId, refused: Refused, lease: Option<LeaseView>) 
         Refused::HumanControlActive(_) => with_lease(Refusal::new(
             ErrorCode::HumanControlActive,
             format!("{}; wait for the hand-back", who()),
+        )),
+        Refused::Held(view) if view.stage == LeaseStage::Ending => with_lease(Refusal::new(
+            ErrorCode::HumanLeaseHeld,
+            format!(
+                "control of desktop {desktop} is just being handed back; try again in a moment"
+            ),
         )),
         Refused::Held(_) => with_lease(Refusal::new(
             ErrorCode::HumanLeaseHeld,

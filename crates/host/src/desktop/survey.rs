@@ -19,23 +19,29 @@ pub async fn survey(links: Arc<Links>) -> Survey {
         return Survey::default();
     };
     // The locks first: they have to be seen before the person can change them.
-    let (locks, clients, windows) = tokio::join!(
+    let (locks, foreign_clients, windows) = tokio::join!(
         in_time(x11.locks()),
-        in_time(x11.clients()),
+        foreign_clients(&links),
         in_time(x11.windows())
     );
     Survey {
         locks: locks.unwrap_or_default(),
-        foreign_clients: clients
-            .unwrap_or_default()
-            .into_iter()
-            .map(|client| ForeignClient {
-                pid: client.pid,
-                command: client.pid.and_then(command_of),
-            })
-            .collect(),
+        foreign_clients,
         windows: windows.unwrap_or_default(),
     }
+}
+
+/// The programs that can watch the display, as far as they can be read.
+pub async fn foreign_clients(links: &Links) -> Vec<ForeignClient> {
+    let Some(x11) = &links.x11 else {
+        return Vec::new();
+    };
+    let clients = in_time(x11.clients()).await.unwrap_or_default();
+    let clients = clients.into_iter().map(|client| ForeignClient {
+        pid: client.pid,
+        command: client.pid.and_then(command_of),
+    });
+    clients.collect()
 }
 
 /// The program of a process, as it calls itself.

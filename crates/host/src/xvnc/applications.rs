@@ -10,7 +10,7 @@ use super::DesktopFiles;
 
 /// Variables that would lead a program past its display: to the user's own compositor, session or
 /// input method, or back to the terminal it was started from.
-const REMOVED: &[&str] = &[
+pub const NOT_FOR_PROGRAMS: &[&str] = &[
     "WAYLAND_DISPLAY",
     "WAYLAND_SOCKET",
     "GDK_BACKEND",
@@ -37,7 +37,7 @@ pub fn application_env(
 ) -> BTreeMap<String, String> {
     let mut env: BTreeMap<String, String> = base
         .into_iter()
-        .filter(|(name, _)| !REMOVED.contains(&name.as_str()))
+        .filter(|(name, _)| !NOT_FOR_PROGRAMS.contains(&name.as_str()))
         .collect();
     env.insert("DISPLAY".into(), format!(":{display}"));
     env.insert(

@@ -21,7 +21,9 @@ use crate::keeper::wire::Launch;
 use crate::system::process::{self, ProcessIdentity};
 use crate::system::socket::{self, BindError};
 
-pub use applications::{NoWindowManager, WindowManager, application_env, find_program};
+pub use applications::{
+    NOT_FOR_PROGRAMS, NoWindowManager, WindowManager, application_env, find_program,
+};
 pub use connections::{ConnectionEvent, ConnectionLog};
 pub(crate) use files::read_cookie;
 pub use files::{DesktopFiles, Passwords};
