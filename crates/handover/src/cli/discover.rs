@@ -210,10 +210,10 @@ mod tests {
 
     fn picked(wanted: Option<&str>, here: &str) -> Result<String, ErrorCode> {
         let live = [
-            session("s1", "shop", "/work/shop"),
-            session("s2", "cart", "/work/shop/cart"),
-            session("s3", "a", "/work/twice"),
-            session("s4", "b", "/work/twice"),
+            session("s1", "shop", "/projects/shop"),
+            session("s2", "cart", "/projects/shop/cart"),
+            session("s3", "a", "/projects/twice"),
+            session("s4", "b", "/projects/twice"),
             session("s5", "shop", "/other"),
         ];
         let picked = pick(&live, wanted, Path::new(here));
@@ -225,28 +225,28 @@ mod tests {
     #[test]
     fn by_name() {
         assert_eq!(picked(Some("s2"), "/"), Ok("s2".into()));
-        assert_eq!(picked(Some("cart"), "/work/twice"), Ok("s2".into()));
+        assert_eq!(picked(Some("cart"), "/projects/twice"), Ok("s2".into()));
         assert_eq!(picked(Some("shop"), "/"), Err(ErrorCode::SessionAmbiguous));
         assert_eq!(picked(Some("s"), "/"), Err(ErrorCode::SessionUnknown));
     }
 
     #[test]
     fn by_directory() {
-        assert_eq!(picked(None, "/work/shop/src"), Ok("s1".into()));
-        assert_eq!(picked(None, "/work/shop/cart/src"), Ok("s2".into()));
+        assert_eq!(picked(None, "/projects/shop/src"), Ok("s1".into()));
+        assert_eq!(picked(None, "/projects/shop/cart/src"), Ok("s2".into()));
         assert_eq!(
-            picked(None, "/work/shopping"),
+            picked(None, "/projects/shopping"),
             Err(ErrorCode::SessionAmbiguous)
         );
         assert_eq!(
-            picked(None, "/work/twice"),
+            picked(None, "/projects/twice"),
             Err(ErrorCode::SessionAmbiguous)
         );
     }
 
     #[test]
     fn the_only_one() {
-        let live = [session("s1", "shop", "/work/shop")];
+        let live = [session("s1", "shop", "/projects/shop")];
         assert!(pick(&live, None, Path::new("/elsewhere")).is_ok());
         let none = pick(&[], None, Path::new("/")).unwrap_err();
         assert_eq!(none.code(), ErrorCode::SessionUnknown);
@@ -255,10 +255,10 @@ mod tests {
     #[test]
     fn the_list_is_shown() {
         let live = [
-            session("s3", "a\u{1b}", "/work/twice"),
-            session("s4", "b", "/work/twice"),
+            session("s3", "a\u{1b}", "/projects/twice"),
+            session("s4", "b", "/projects/twice"),
         ];
-        let failure = pick(&live, None, Path::new("/work/twice")).unwrap_err();
+        let failure = pick(&live, None, Path::new("/projects/twice")).unwrap_err();
         insta::assert_snapshot!(failure.message(), @r"
         several sessions fit; choose one with --session:
           s3  a\u{1b}  /work/twice

@@ -34,8 +34,17 @@ impl DesktopHandle {
     ) -> Result<DesktopScreenshotResult, Refusal> {
         let by = By::from(caller);
         let observer = by.observer.clone();
-        let look = self.look(by).await?;
-        let picture = self.0.links.screen.capture().await.map_err(|error| {
+        let look = self.look(by.clone()).await?;
+        let picture = self.0.links.screen.capture().await;
+        // Control may have moved while the picture was on its way: a person may
+        // be in control by now, or not want to be watched.
+        let since = self.look(by).await?;
+        let seen = matches!(picture, Ok(_) | Err(CaptureError::AllBlack { .. }));
+        if seen && since.epoch == look.epoch {
+            let (observer, epoch) = (observer.clone(), look.epoch);
+            self.tell(Command::Looked { observer, epoch }).await;
+        }
+        let picture = picture.map_err(|error| {
             let code = ErrorCode::DisplayUnavailable;
             match error {
                 CaptureError::AllBlack { .. } => Refusal::new(
@@ -46,7 +55,7 @@ impl DesktopHandle {
             }
         })?;
         let inline = params.inline.unwrap_or(false);
-        let path = if look.human {
+        let path = if look.human || since.human || since.epoch != look.epoch {
             None
         } else {
             let kept = self.0.links.store.put_evidence(picture.png.to_vec(), "png");
@@ -56,15 +65,6 @@ impl DesktopHandle {
                     .path,
             )
         };
-        // Control may have moved while the picture was on its way.
-        let epoch = self.0.view.borrow().epoch;
-        if epoch == look.epoch {
-            self.tell(Command::Looked {
-                observer: observer.clone(),
-                epoch,
-            })
-            .await;
-        }
         Ok(DesktopScreenshotResult {
             png: (inline || path.is_none())
                 .then(|| base64::engine::general_purpose::STANDARD.encode(&picture.png)),
