@@ -7,6 +7,7 @@ mod a_real_browser;
 mod a_real_viewer;
 mod agents_speak_mcp;
 mod attached_desktops;
+mod bounds;
 mod clipboard;
 mod command_line;
 mod controller_ends;

@@ -349,7 +349,25 @@ mod tests {
         assert!(scroll(&params, (0, 0), BOUNDS).is_err());
         params.dy = Some(i32::MIN);
         assert!(scroll(&params, (0, 0), BOUNDS).is_err());
-        params.dy = Some(3);
-        assert!(scroll(&params, (0, 0), BOUNDS).is_ok());
+        for (steps, fits) in [
+            (3, true),
+            (-200, true),
+            (200, true),
+            (-201, false),
+            (201, false),
+        ] {
+            params.dy = Some(steps);
+            assert_eq!(scroll(&params, (0, 0), BOUNDS).is_ok(), fits, "{steps}");
+        }
+    }
+
+    /// In characters, not bytes.
+    #[test]
+    fn a_text_has_a_bound() {
+        let typed = |chars: usize| type_text(&text(&"漢".repeat(chars), None), None);
+        assert_eq!(typed(MAX_TEXT_CHARS).unwrap().chars, Some(MAX_TEXT_CHARS));
+        for chars in [0, MAX_TEXT_CHARS + 1] {
+            assert_eq!(typed(chars).unwrap_err().code, ErrorCode::BadParams);
+        }
     }
 }
