@@ -45,7 +45,7 @@ pub enum ClientError {
         /// What the system said.
         source: io::Error,
     },
-    /// The connection ended before the answer.
+    /// The connection ended before the answer, and the host did not say why.
     #[error("the connection to the host ended before its answer")]
     Closed,
     /// No answer came in time. What was asked for may still happen.
@@ -121,14 +121,32 @@ struct Connection {
     writer: AbortHandle,
 }
 
-/// The calls that wait for answers; `None` once the connection has ended.
+/// The calls that wait for answers; once the connection has ended, how.
 #[derive(Debug)]
-struct Waiting(Mutex<Option<Answers>>);
+struct Waiting(Mutex<Result<Answers, Ended>>);
+
+/// How the connection has ended: with what the host said of the connection as a whole, if it did.
+#[derive(Clone, Debug)]
+struct Ended(Option<Refusal>);
+
+impl From<Ended> for ClientError {
+    fn from(Ended(refusal): Ended) -> Self {
+        refusal.map_or(Self::Closed, Self::Refused)
+    }
+}
 
 impl Waiting {
-    fn lock(&self) -> MutexGuard<'_, Option<Answers>> {
+    fn lock(&self) -> MutexGuard<'_, Result<Answers, Ended>> {
         // No code panics while it holds the lock.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Why a call cannot be answered any more.
+    fn why(&self) -> ClientError {
+        match &*self.lock() {
+            Err(ended) => ended.clone().into(),
+            Ok(_) => ClientError::Closed,
+        }
     }
 }
 
@@ -144,7 +162,7 @@ struct Forget<'a>(&'a Waiting, u64);
 
 impl Drop for Forget<'_> {
     fn drop(&mut self) {
-        if let Some(answers) = self.0.lock().as_mut() {
+        if let Ok(answers) = self.0.lock().as_mut() {
             answers.remove(&self.1);
         }
     }
@@ -170,7 +188,7 @@ impl Client {
     /// Speaks to the host at the other end of `stream`. Must be called within a tokio runtime.
     pub fn over(stream: UnixStream) -> (Self, Notifications) {
         let (read, write) = stream.into_split();
-        let waiting = Arc::new(Waiting(Mutex::new(Some(HashMap::new()))));
+        let waiting = Arc::new(Waiting(Mutex::new(Ok(HashMap::new()))));
         let (lines, to_write) = mpsc::unbounded_channel();
         let (notify, notifications) = mpsc::channel(NOTIFICATIONS);
         let reader = tokio::spawn(read_all(read, Arc::clone(&waiting), notify)).abort_handle();
@@ -193,7 +211,7 @@ impl Client {
 
     /// Whether the connection has ended, so that every further call fails.
     pub fn is_closed(&self) -> bool {
-        self.connection.waiting.lock().is_none()
+        self.connection.waiting.lock().is_err()
     }
 
     /// Introduces the client, so that the record knows it; `act_as` gives up power.
@@ -244,14 +262,14 @@ impl Client {
         }
         let (answer, answered) = oneshot::channel();
         match connection.waiting.lock().as_mut() {
-            Some(answers) => answers.insert(id, answer),
-            None => return Err(ClientError::Closed),
+            Ok(answers) => answers.insert(id, answer),
+            Err(ended) => return Err(ended.clone().into()),
         };
         let _forget = Forget(&connection.waiting, id);
         connection
             .lines
             .send(line)
-            .map_err(|_| ClientError::Closed)?;
+            .map_err(|_| connection.waiting.why())?;
         let answered = match timeout {
             None => answered.await,
             Some(after) => match tokio::time::timeout(after, answered).await {
@@ -264,7 +282,7 @@ impl Client {
                 }
             },
         };
-        Ok(answered.map_err(|_| ClientError::Closed)??)
+        Ok(answered.map_err(|_| connection.waiting.why())??)
     }
 }
 
@@ -284,6 +302,7 @@ async fn read_all(
 ) {
     let mut decoder = LineDecoder::new(MAX_ANSWER);
     let mut buffer = vec![0; 64 << 10];
+    let mut refusal = None;
     'connection: while let Ok(length @ 1..) = socket.read(&mut buffer).await {
         decoder.push(&buffer[..length]);
         while let Some(line) = decoder.next_line() {
@@ -297,7 +316,7 @@ async fn read_all(
                 }) => {
                     let answer = id
                         .as_u64()
-                        .and_then(|id| waiting.lock().as_mut().and_then(|w| w.remove(&id)));
+                        .and_then(|id| waiting.lock().as_mut().ok()?.remove(&id));
                     if let Some(answer) = answer {
                         // A caller that has just given up does not mind.
                         let _ = answer.send(outcome);
@@ -307,6 +326,11 @@ async fn read_all(
                     // It fails if nobody wants to know.
                     let _ = notify.send(Notification { method, params }).await;
                 }
+                // Of the connection as a whole, such as that there is no room for it.
+                Ok(Incoming::Answer {
+                    id: Id::Null,
+                    outcome: Err(said),
+                }) => refusal = Some(said),
                 // Nothing was asked under such an id; whoever waits runs into its timeout.
                 Ok(Incoming::Answer { .. }) => {}
                 Err(_) => break 'connection,
@@ -314,7 +338,7 @@ async fn read_all(
         }
     }
     // Dropping the senders wakes every caller.
-    waiting.lock().take();
+    *waiting.lock() = Err(Ended(refusal));
 }
 
 #[cfg(test)]

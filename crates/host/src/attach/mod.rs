@@ -1,12 +1,13 @@
 //! The attach socket: JSON-RPC 2.0 for every client of the host.
 //!
-//! A connection from accept to close: [`server`] accepts it and counts it; [`connection`] reads its
-//! lines, each with the kernel's word on who wrote it, and answers through one bounded queue
+//! A connection from accept to close: [`server`] accepts it if there is a place for it
+//! ([`places`]), or turns it away ([`turn_away`]); [`connection`] reads its lines, each with the kernel's word on who wrote it, and answers through one bounded queue
 //! ([`outlets`]); [`power`] says whether this caller may make this call, before anything else is
 //! looked up; [`dispatch`] reads the parameters, finds the desktop and calls it across [`boundary`].
 //!
 //! Invariants:
 //! - a client that stops reading, writing or living holds up nobody but itself;
+//! - no process takes every place, and programs leave half of them to people;
 //! - calls of one connection reach a desktop in the order of their lines;
 //! - a human-only call of somebody else is refused before its parameters are looked at;
 //! - refused calls are recorded, without their arguments.
@@ -18,12 +19,14 @@ mod dispatch;
 mod greeting;
 mod leases;
 mod outlets;
+mod places;
 mod power;
 mod refused;
 mod server;
 mod subscribe;
 #[cfg(test)]
 mod tests;
+mod turn_away;
 
 pub use boundary::{Answer, Desktop, Session};
 pub use outlets::{Notice, Outlets};

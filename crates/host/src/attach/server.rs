@@ -5,8 +5,6 @@ use std::os::unix::net::UnixListener;
 use std::sync::Arc;
 use std::time::Duration;
 
-use handover_protocol::envelope::{Id, error_line};
-use handover_protocol::{ErrorCode, Refusal};
 use handover_store::Store;
 use tokio::net::UnixStream;
 use tokio::sync::watch;
@@ -17,11 +15,12 @@ use super::connection::serve;
 use super::dispatch::Shared;
 use super::leases::Leases;
 use super::outlets::Outlets;
-use crate::callers::ConnectionId;
+use super::places::Places;
+use super::turn_away::Leaving;
+use crate::callers::{CallerKind, ConnectionId};
 use crate::requests::Requests;
-
-/// Connections that may be open at once.
-pub const MAX_CONNECTIONS: usize = 256;
+use crate::system::clock;
+use crate::system::creds::{self, Sender};
 
 /// How long to wait before accepting again when the process is out of descriptors or memory.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
@@ -95,6 +94,8 @@ async fn accept<S: Session>(
     mut stopping: watch::Receiver<bool>,
 ) {
     let mut connections = JoinSet::new();
+    let mut leaving = Leaving::default();
+    let places = Places::default();
     let mut last = 0;
     loop {
         let accepted = tokio::select! {
@@ -105,21 +106,22 @@ async fn accept<S: Session>(
             }
             () = stopped(&mut stopping) => break,
         };
-        // Those that have ended meanwhile count no longer.
-        while let Some(ended) = connections.try_join_next() {
-            note_end(ended);
-        }
         match accepted {
-            Ok((stream, _)) if connections.len() < MAX_CONNECTIONS => {
+            Ok((stream, _)) => {
                 last += 1;
-                connections.spawn(serve(
-                    Arc::clone(&shared),
-                    stream,
-                    ConnectionId(last),
-                    stopping.clone(),
-                ));
+                let id = ConnectionId(last);
+                let peer = peer(&stream);
+                match places.take(peer.pid, is_person(&*shared.session, peer, id)) {
+                    Ok(place) => {
+                        let served = serve(Arc::clone(&shared), stream, id, stopping.clone());
+                        connections.spawn(async move {
+                            let _place = place;
+                            served.await;
+                        });
+                    }
+                    Err(refusal) => leaving.turn_away(stream, refusal),
+                }
             }
-            Ok((stream, _)) => turn_away(&stream),
             Err(error) => {
                 tracing::warn!(%error, "could not accept a connection");
                 tokio::time::sleep(ACCEPT_AGAIN).await;
@@ -142,14 +144,22 @@ pub(super) async fn stopped(stopping: &mut watch::Receiver<bool>) {
     let _ = stopping.wait_for(|stop| *stop).await;
 }
 
-/// Tells a client why it is not served, as far as that goes without waiting for it.
-fn turn_away(stream: &UnixStream) {
-    let refusal = Refusal::new(
-        ErrorCode::QueueFull,
-        format!("{MAX_CONNECTIONS} clients are connected already: close one of them"),
-    );
-    let line = error_line(&Id::Null, refusal.into());
-    if let Err(error) = stream.try_write(&line) {
-        tracing::debug!(%error, "a client that was turned away was not told why");
-    }
+/// Who connected, as far as the kernel says.
+fn peer(stream: &UnixStream) -> Sender {
+    creds::peer(stream).unwrap_or_else(|error| {
+        tracing::debug!(%error, "a client's process is not known");
+        Sender {
+            pid: 0,
+            uid: u32::MAX,
+            gid: u32::MAX,
+        }
+    })
+}
+
+/// Whether a person connected. It only decides which places are open to the connection: who is
+/// calling is found out anew for every line.
+fn is_person<S: Session>(session: &S, peer: Sender, id: ConnectionId) -> bool {
+    session
+        .identify(peer, id, clock::now())
+        .is_ok_and(|caller| matches!(caller.kind, CallerKind::Human { .. }))
 }

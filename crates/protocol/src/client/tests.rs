@@ -91,6 +91,22 @@ async fn every_call_fails_when_the_host_dies() {
     assert!(matches!(ping().await, Err(ClientError::Closed)));
 }
 
+#[tokio::test]
+async fn what_the_host_says_of_the_connection_is_why_every_call_fails() {
+    let (client, _notifications, mut host) = pair();
+    let ping = || client.call_value(Method::Ping, &PingParams {}, None);
+    let serve = async {
+        host.request().await;
+        let refusal = Refusal::new(ErrorCode::QueueFull, "no room");
+        host.send(&error_line(&Id::Null, refusal.into())).await;
+        drop(host);
+    };
+    let (answer, ()) = tokio::join!(ping(), serve);
+    assert_eq!(answer.unwrap_err().code(), ErrorCode::QueueFull);
+    assert!(client.is_closed());
+    assert_eq!(ping().await.unwrap_err().code(), ErrorCode::QueueFull);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_silent_host_runs_into_the_timeout_and_a_late_answer_harms_nobody() {
     let (client, _notifications, mut host) = pair();

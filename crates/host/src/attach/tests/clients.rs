@@ -1,16 +1,22 @@
 //! Clients that come and go, stop reading, or share a socket.
 
 use std::os::fd::OwnedFd;
-use std::process::Stdio;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use handover_protocol::{Interrupt, Method};
+use handover_protocol::client::CONNECT_TIMEOUT;
+use handover_protocol::{ErrorCode, Interrupt, Method};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
 use serde_json::json;
 use tokio::io::AsyncWriteExt;
 
+use super::fake::PERSON;
 use super::{Client, Harness, PATIENCE, outcome, until};
 use crate::attach::Notice;
-use crate::callers::ConnectionId;
+use crate::attach::places::{MAX_OF_PROCESS, MAX_OF_PROGRAMS};
+use crate::callers::{CallerKind, ConnectionId};
 
 #[tokio::test]
 async fn desktops_learn_at_once_that_a_client_is_gone() {
@@ -132,18 +138,31 @@ async fn closing_lets_answers_through() {
     assert_eq!(client.line().await, None);
 }
 
+/// A client that is turned away learns why, whether it writes before it reads or not.
+async fn is_turned_away(harness: &Harness) {
+    let mut silent = harness.connect().await;
+    let told = silent.line().await.unwrap();
+    assert_eq!(told["error"]["data"]["code"], "queue_full");
+    assert_eq!(silent.line().await, None);
+    let path = harness.dir.path().join("attach.sock");
+    let (client, _notifications) =
+        handover_protocol::client::Client::connect(&path, CONNECT_TIMEOUT)
+            .await
+            .unwrap();
+    let refused = client.hello("test", None).await.unwrap_err();
+    assert_eq!(refused.code(), ErrorCode::QueueFull);
+}
+
 #[tokio::test]
-async fn the_number_of_clients_is_bounded() {
+async fn one_process_cannot_take_every_place() {
     let harness = Harness::start().await;
     let mut clients = Vec::new();
-    for _ in 0..256 {
+    for _ in 0..MAX_OF_PROCESS {
         clients.push(harness.connect().await);
     }
-    let mut surplus = harness.connect().await;
-    let told = surplus.line().await.unwrap();
-    assert_eq!(told["error"]["data"]["code"], "queue_full");
-    assert_eq!(surplus.line().await, None);
-    assert!(clients[255].call(Method::Ping, json!({})).await.is_ok());
+    is_turned_away(&harness).await;
+    let last = clients.last_mut().unwrap();
+    assert!(last.call(Method::Ping, json!({})).await.is_ok());
     drop(clients);
     let served = async {
         loop {
@@ -159,6 +178,46 @@ async fn the_number_of_clients_is_bounded() {
     tokio::time::timeout(PATIENCE, served)
         .await
         .expect("there is room again");
+}
+
+/// Another process with as many connections as one may have, until its input is closed.
+fn crowd(socket: &Path) -> Child {
+    let address = SocketAddrUnix::new(socket).unwrap();
+    let connect_all = move || {
+        for _ in 0..MAX_OF_PROCESS {
+            // Not closed by what the process becomes.
+            let stream = rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None)?;
+            rustix::net::connect(&stream, &address)?;
+            std::mem::forget(stream);
+        }
+        Ok(())
+    };
+    let mut command = Command::new("cat");
+    command.stdin(Stdio::piped());
+    // SAFETY: between fork and exec it only makes system calls, without memory of its own.
+    unsafe { command.pre_exec(connect_all) };
+    command.spawn().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn programs_cannot_lock_people_out() {
+    let harness = Harness::start().await;
+    let path = harness.dir.path().join("attach.sock");
+    harness.session.become_kind(CallerKind::App {
+        desktop: "d1".into(),
+    });
+    let mut crowds = Vec::new();
+    for _ in 0..MAX_OF_PROGRAMS / MAX_OF_PROCESS {
+        crowds.push(crowd(&path));
+    }
+    is_turned_away(&harness).await;
+    harness.session.become_kind(PERSON);
+    let mut person = harness.connect().await;
+    assert!(person.call(Method::Ping, json!({})).await.is_ok());
+    for mut crowd in crowds {
+        drop(crowd.stdin.take());
+        crowd.wait().unwrap();
+    }
 }
 
 #[tokio::test]
