@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::error::{ErrorCode, ErrorObject, Refusal};
 use crate::method::Method;
+use crate::params::explain;
 
 /// What ties an answer to its request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -126,6 +127,10 @@ impl Request {
 }
 
 /// Reads the parameters of `method`; nothing given is the same as `{}`.
+///
+/// # Errors
+/// `bad_params`, which names the parameter, also as `data.parameter`, and what it must be. It repeats
+/// no value.
 pub fn read_params<T: DeserializeOwned>(
     method: Method,
     params: Option<Value>,
@@ -134,13 +139,12 @@ pub fn read_params<T: DeserializeOwned>(
     if !params.is_object() {
         return Err(bad_params(method, "parameters must be an object"));
     }
-    T::deserialize(params).map_err(|error| {
-        let problem = error.to_string();
-        // Other messages of serde quote what they found, which here may be secret.
-        if method.carries_secrets() && !problem.starts_with("missing field") {
-            bad_params(method, "a parameter is unknown or of the wrong type")
-        } else {
-            bad_params(method, &problem)
+    serde_path_to_error::deserialize(params).map_err(|error| {
+        let problem = explain(method, &error);
+        let refusal = bad_params(method, &problem.text);
+        match problem.parameter {
+            Some(name) => refusal.with("parameter", name),
+            None => refusal,
         }
     })
 }
@@ -374,7 +378,7 @@ mod tests {
         };
         insta::assert_snapshot!(error(json!([1, 2])), @"desktop.click: parameters must be an object; it takes {desktop?, x, y, button?}");
         insta::assert_snapshot!(error(json!({"x": 1})), @"desktop.click: missing field `y`; it takes {desktop?, x, y, button?}");
-        insta::assert_snapshot!(error(json!({"x": 1, "y": 1, "button": 4})), @"desktop.click: a button must be 1 (left), 2 (middle) or 3 (right); it takes {desktop?, x, y, button?}");
+        insta::assert_snapshot!(error(json!({"x": 1, "y": 1, "button": 4})), @"desktop.click: `button`: a button must be 1 (left), 2 (middle) or 3 (right); it takes {desktop?, x, y, button?}");
     }
 
     #[test]

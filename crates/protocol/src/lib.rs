@@ -21,6 +21,7 @@ mod ids;
 mod manifest;
 mod method;
 mod notices;
+mod params;
 pub mod question;
 mod requests;
 pub mod schema;
