@@ -261,8 +261,8 @@ mod tests {
         let failure = pick(&live, None, Path::new("/projects/twice")).unwrap_err();
         insta::assert_snapshot!(failure.message(), @r"
         several sessions fit; choose one with --session:
-          s3  a\u{1b}  /work/twice
-          s4  b  /work/twice
+          s3  a\u{1b}  /projects/twice
+          s4  b  /projects/twice
         ");
         assert_eq!(
             failure.to_json()["error"]["data"]["sessions"][1]["sessionId"],
