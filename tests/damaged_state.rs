@@ -86,6 +86,54 @@ fn a_corrupt_database_is_named() {
     assert!(said.contains("session.db"), "{said}");
 }
 
+/// A damaged or missing `session.json`: the session is listed and says what is wrong, is not brought back, and
+/// its record can be read.
+#[test]
+fn a_damaged_session_file_hides_nothing() {
+    let mut session = Session::up();
+    session
+        .wire()
+        .done("desktop.click", json!({"x": 5, "y": 5}));
+    assert_eq!(session.cli(&["down", "--force"]).code, 0);
+    eventually("the host has gone", SHORT, || {
+        (!crate::support::alive(session.host())).then_some(())
+    });
+    let (id, file) = (session.id(), session.state().join("session.json"));
+    let good = fs::read(&file).expect("a session file");
+    let named = |said: &serde_json::Value| {
+        let said = said.as_str().expect("a message");
+        assert!(said.contains(file.to_str().expect("UTF-8")), "{said}");
+        assert!(said.contains("restore it or remove"), "{said}");
+    };
+    for content in [Some(&b"garbage"[..]), Some(b""), Some(&[0xff; 99]), None] {
+        match content {
+            Some(content) => fs::write(&file, content).expect("written"),
+            None => fs::remove_file(&file).expect("removed"),
+        }
+        let listed = session.cli(&["sessions", "--all"]).done();
+        let entry = &listed["sessions"][0];
+        assert_eq!(
+            (&entry["sessionId"], &entry["state"]),
+            (&json!(id), &json!("damaged")),
+            "{listed}"
+        );
+        named(&entry["problem"]);
+        let up = session.cli(&["up", "--session", &id]);
+        assert_eq!(up.refused(), "storage_failed", "{up:?}");
+        named(&up.json()["error"]["message"]);
+        let list = session.cli(&["list", "--session", &id]);
+        assert_eq!(list.code, 3, "{list:?}");
+        named(&list.json()["error"]["message"]);
+        assert_eq!(session.cli(&["verify", "--session", &id]).code, 0);
+        let log = session.cli(&["log", "--session", &id]);
+        assert_eq!(log.code, 0, "{log:?}");
+        assert!(log.out.contains("desktop_click"), "{log:?}");
+    }
+    // Restored, as the message says.
+    fs::write(&file, good).expect("written");
+    session.again();
+}
+
 /// A corrupt, empty or missing manifest or lock of a dead host hinders nobody.
 #[test]
 fn leftovers_of_a_dead_host_are_swept() {

@@ -28,7 +28,7 @@ pub enum SessionError {
         /// The host's pid as it wrote it.
         holder: Option<u32>,
     },
-    /// `session.json` cannot be understood.
+    /// `session.json` is missing or cannot be understood.
     #[error("{} cannot be read ({reason}); restore it or remove the session's directory", path.display())]
     Corrupt {
         /// The file.
@@ -80,17 +80,29 @@ pub enum SessionState {
     Ended,
     /// Its host went without ending it.
     Crashed,
+    /// No host holds its lock, and its file cannot be read.
+    Damaged,
 }
 
 /// One line of the list of sessions.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct SessionSummary {
-    /// What its file says.
-    pub info: SessionInfo,
+    /// The session: its directory is called after it.
+    pub id: SessionId,
+    /// What its file says, or why it cannot be read.
+    pub info: Result<SessionInfo, SessionError>,
     /// How it stands.
     pub state: SessionState,
     /// Its state directory.
     pub state_dir: PathBuf,
+}
+
+impl SessionSummary {
+    /// Whether `text` is its id or its name for people.
+    pub fn is_called(&self, text: &str) -> bool {
+        let is_name = |info: &SessionInfo| info.name == text;
+        self.id.as_str() == text || self.info.as_ref().is_ok_and(is_name)
+    }
 }
 
 /// A session that this process serves: the lock is held until this is dropped.
@@ -117,7 +129,7 @@ impl SessionPaths {
     }
     /// [`SessionInfo`].
     pub fn info(&self) -> PathBuf {
-        self.state_dir.join("session.json")
+        self.state_dir.join(INFO)
     }
     /// Pictures and the like.
     pub fn evidence(&self) -> PathBuf {
@@ -152,6 +164,9 @@ impl SessionPaths {
         self.runtime_dir.join(format!("view-{viewer}.sock"))
     }
 }
+
+/// The file that holds [`SessionInfo`].
+const INFO: &str = "session.json";
 
 const VERSION: u32 = 1;
 
@@ -275,34 +290,43 @@ impl Session {
     }
 }
 
-/// All stored sessions of this user, newest first; those that cannot be read are left out with a
-/// line in the log.
+/// All stored sessions of this user, newest first; at the end those whose file cannot be read.
+/// A directory that has neither that file nor a record is no session.
+///
+/// # Errors
+/// When the directory of all sessions cannot be read or is not to be trusted.
 pub fn list(roots: &Roots) -> Result<Vec<SessionSummary>, SessionError> {
     let root = roots.state()?;
     let mut found = Vec::new();
     for entry in std::fs::read_dir(&root).map_err(io_error(&root))? {
         let state_dir = entry.map_err(io_error(&root))?.path();
-        let info = match read_info(&state_dir.join("session.json")) {
-            Ok(info) => info,
-            Err(error) => {
-                tracing::debug!(directory = %state_dir.display(), %error, "not a readable session");
-                continue;
-            }
+        let name = state_dir.file_name().and_then(|name| name.to_str());
+        let Some(name) = name.filter(|name| is_session_id(name)) else {
+            continue;
         };
+        let file = state_dir.join(INFO);
+        if !file.exists() && !state_dir.join(handover_store::DATABASE).exists() {
+            continue;
+        }
+        let id = SessionId::from(name);
+        let info = read_info(&file);
         let state = if FileLock::is_held(&state_dir.join("host.lock")) {
             SessionState::Live
-        } else if info.ended_at.is_some() {
-            SessionState::Ended
         } else {
-            SessionState::Crashed
+            match &info {
+                Ok(info) if info.ended_at.is_some() => SessionState::Ended,
+                Ok(_) => SessionState::Crashed,
+                Err(_) => SessionState::Damaged,
+            }
         };
         found.push(SessionSummary {
+            id,
             info,
             state,
             state_dir,
         });
     }
-    found.sort_by_key(|summary| Reverse(summary.info.created_at));
+    found.sort_by_key(|summary| Reverse(summary.info.as_ref().ok().map(|info| info.created_at)));
     Ok(found)
 }
 
@@ -352,11 +376,14 @@ fn take_lock(id: &SessionId, paths: &SessionPaths) -> Result<FileLock, SessionEr
 }
 
 fn read_info(path: &Path) -> Result<SessionInfo, SessionError> {
-    let text = std::fs::read(path).map_err(io_error(path))?;
     let corrupt = |reason: String| SessionError::Corrupt {
         path: path.to_owned(),
         reason,
     };
+    let text = std::fs::read(path).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => corrupt("it is missing".to_owned()),
+        _ => io_error(path)(error),
+    })?;
     let info: SessionInfo =
         serde_json::from_slice(&text).map_err(|error| corrupt(error.to_string()))?;
     if info.version != VERSION {
@@ -392,7 +419,7 @@ mod tests {
         let state = |wanted| {
             let listed = list(&roots).unwrap();
             assert_eq!(listed.len(), 1);
-            assert_eq!((&listed[0].info.id, listed[0].state), (&id, wanted));
+            assert_eq!((&listed[0].id, listed[0].state), (&id, wanted));
         };
         state(SessionState::Live);
         let runtime = session.paths().runtime_dir.clone();
@@ -421,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn a_corrupt_file_is_named_and_the_others_are_listed() {
+    fn a_corrupt_file_is_named_and_its_session_still_listed() {
         let dir = tempfile::tempdir().unwrap();
         let roots = Roots::at(dir.path(), dir.path());
         let good = Session::create(&roots, dir.path(), Some("good")).unwrap();
@@ -433,9 +460,36 @@ mod tests {
             let error = Session::reopen(&roots, &id).unwrap_err();
             assert!(matches!(error, SessionError::Corrupt { .. }));
             assert!(error.to_string().contains(path.to_str().unwrap()));
+            let listed = list(&roots).unwrap();
+            let states = listed.iter().map(|session| (&session.id, session.state));
+            assert_eq!(
+                states.collect::<Vec<_>>(),
+                [
+                    (&good.info().id, SessionState::Live),
+                    (&id, SessionState::Damaged)
+                ]
+            );
+            assert!(listed[1].is_called(id.as_str()) && !listed[1].is_called("bad"));
         }
+    }
+
+    #[test]
+    fn without_its_file_a_session_is_what_has_a_record() {
+        let dir = tempfile::tempdir().unwrap();
+        let roots = Roots::at(dir.path(), dir.path());
+        let session = Session::create(&roots, dir.path(), None).unwrap();
+        let (id, paths) = (session.info().id.clone(), session.paths().clone());
+        drop(session);
+        std::fs::remove_file(paths.info()).unwrap();
+        assert_eq!(list(&roots).unwrap().len(), 0);
+        std::fs::write(paths.state_dir.join(handover_store::DATABASE), b"").unwrap();
         let listed = list(&roots).unwrap();
         assert_eq!(listed.len(), 1);
-        assert_eq!(listed[0].info.id, good.info().id);
+        assert_eq!(
+            (&listed[0].id, listed[0].state),
+            (&id, SessionState::Damaged)
+        );
+        let error = Session::reopen(&roots, &id).unwrap_err();
+        assert!(matches!(error, SessionError::Corrupt { path, .. } if path == paths.info()));
     }
 }

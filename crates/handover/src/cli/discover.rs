@@ -63,8 +63,11 @@ pub fn stored_session(context: &Context) -> Result<SessionSummary, Failure> {
     let wanted = context.session.as_deref();
     let here = working_directory();
     let index = stored.iter().position(|session| match wanted {
-        Some(wanted) => session.info.id.as_str() == wanted || session.info.name == wanted,
-        None => here.starts_with(&session.info.project_dir),
+        Some(wanted) => session.is_called(wanted),
+        None => {
+            let info = session.info.as_ref();
+            info.is_ok_and(|info| here.starts_with(&info.project_dir))
+        }
     });
     let only = (wanted.is_none() && stored.len() == 1).then_some(0);
     match index.or(only) {
@@ -79,9 +82,9 @@ pub fn stopped(wanted: &str) -> Result<SessionId, Failure> {
     loop {
         let found = stored()?
             .into_iter()
-            .find(|session| session.info.id.as_str() == wanted || session.info.name == wanted);
+            .find(|session| session.is_called(wanted));
         let session = found.ok_or_else(|| unknown(Some(wanted)))?;
-        let id = session.info.id;
+        let id = session.id;
         if session.state != SessionState::Live {
             return Ok(id);
         }
@@ -106,12 +109,17 @@ fn explain_stopped(wanted: Option<&str>) -> Option<Failure> {
     let stored = stored().ok()?;
     let session = stored
         .into_iter()
-        .find(|session| session.info.id.as_str() == wanted || session.info.name == wanted)?;
-    let id = &session.info.id;
+        .find(|session| session.is_called(wanted))?;
+    let id = &session.id;
     let how = match session.state {
         SessionState::Live => "does not answer yet",
         SessionState::Ended => "has ended",
         SessionState::Crashed => "lost its host",
+        SessionState::Damaged => {
+            let problem = session.info.err()?;
+            let message = format!("session {id} is not running: {problem}");
+            return Some(Failure::new(ErrorCode::SessionUnknown, message));
+        }
     };
     let message = format!("session {id} {how}; `handover up --session {id}` brings it back");
     Some(Failure::new(ErrorCode::SessionUnknown, message))

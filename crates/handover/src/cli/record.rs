@@ -44,7 +44,7 @@ impl Record {
                 }
                 let stored = discover::stored_session(context)?;
                 Ok(Self {
-                    id: stored.info.id,
+                    id: stored.id,
                     dir: stored.state_dir,
                     host: None,
                 })

@@ -1,6 +1,6 @@
 //! `handover sessions`: the sessions of this user.
 
-use handover_host::session::{SessionState, SessionSummary};
+use handover_host::session::{SessionInfo, SessionState, SessionSummary};
 use handover_protocol::Manifest;
 use serde::Serialize;
 
@@ -13,7 +13,7 @@ use super::text::plain;
 /// Arguments of `handover sessions`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Those without a host too: they have ended, or lost it
+    /// Those without a host too: they have ended, lost it, or are damaged
     #[arg(long)]
     all: bool,
 }
@@ -27,46 +27,59 @@ struct Sessions {
 #[serde(rename_all = "camelCase")]
 struct Entry {
     session_id: String,
-    name: String,
+    /// Unknown of a session whose file is damaged, as is its directory.
+    name: Option<String>,
     state: &'static str,
-    project_dir: String,
+    project_dir: Option<String>,
     pid: Option<u32>,
     socket_path: Option<String>,
     desktops: usize,
     agents: usize,
+    /// Why its file cannot be read, and what to do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<String>,
 }
 
 impl From<Manifest> for Entry {
     fn from(manifest: Manifest) -> Self {
         Self {
             session_id: manifest.session_id.0,
-            name: manifest.name,
+            name: Some(manifest.name),
             state: "live",
-            project_dir: manifest.project_dir,
+            project_dir: Some(manifest.project_dir),
             pid: Some(manifest.pid),
             socket_path: Some(manifest.socket_path),
             desktops: manifest.desktops.len(),
             agents: manifest.agents.len(),
+            problem: None,
         }
     }
 }
 
 impl From<SessionSummary> for Entry {
     fn from(session: SessionSummary) -> Self {
+        let (name, project_dir, problem) = match session.info {
+            Ok(SessionInfo {
+                name, project_dir, ..
+            }) => (Some(name), Some(project_dir), None),
+            Err(error) => (None, None, Some(error.to_string())),
+        };
         Self {
-            session_id: session.info.id.0,
-            name: session.info.name,
+            session_id: session.id.0,
+            name,
             state: match session.state {
                 // Its lock is held but it is not to be found: it is coming or going.
                 SessionState::Live => "starting",
                 SessionState::Ended => "ended",
                 SessionState::Crashed => "crashed",
+                SessionState::Damaged => "damaged",
             },
-            project_dir: session.info.project_dir,
+            project_dir,
             pid: None,
             socket_path: None,
             desktops: 0,
             agents: 0,
+            problem,
         }
     }
 }
@@ -78,7 +91,7 @@ pub fn run(args: &Args, context: &Context) -> Result<(), Failure> {
         for stored in discover::stored()? {
             if sessions
                 .iter()
-                .all(|live| live.session_id != stored.info.id.as_str())
+                .all(|live| live.session_id != stored.id.as_str())
             {
                 sessions.push(stored.into());
             }
@@ -95,16 +108,24 @@ fn render(list: &Sessions) -> String {
     for session in &list.sessions {
         table.row([
             plain(&session.session_id),
-            plain(&session.name),
+            or_dash(session.name.as_deref()),
             session.state.to_owned(),
             session
                 .pid
                 .map_or_else(|| "-".to_owned(), |pid| pid.to_string()),
             session.desktops.to_string(),
-            plain(&session.project_dir),
+            or_dash(session.project_dir.as_deref()),
         ]);
     }
-    table.render("")
+    let mut text = table.render("");
+    for problem in list.sessions.iter().filter_map(|s| s.problem.as_deref()) {
+        text.push_str(&format!("{}\n", plain(problem)));
+    }
+    text
+}
+
+fn or_dash(text: Option<&str>) -> String {
+    text.map_or_else(|| "-".to_owned(), plain)
 }
 
 #[cfg(test)]
@@ -115,22 +136,32 @@ mod tests {
     fn as_a_person_sees_it() {
         let entry = |id: &str, state, pid| Entry {
             session_id: id.to_owned(),
-            name: "shop".to_owned(),
+            name: Some("shop".to_owned()),
             state,
-            project_dir: "/work/shop".to_owned(),
+            project_dir: Some("/work/shop".to_owned()),
             pid,
             socket_path: None,
             desktops: 2,
             agents: 0,
+            problem: None,
         };
         let sessions = vec![
             entry("k3j2h1x9", "live", Some(4711)),
             entry("aaaa1111", "ended", None),
+            Entry {
+                name: None,
+                project_dir: None,
+                desktops: 0,
+                problem: Some("/s/b/session.json cannot be read (it is missing)".to_owned()),
+                ..entry("b", "damaged", None)
+            },
         ];
         insta::assert_snapshot!(render(&Sessions { sessions }), @"
-        SESSION   NAME  STATE  PID   DESKTOPS  PROJECT
-        k3j2h1x9  shop  live   4711  2         /work/shop
-        aaaa1111  shop  ended  -     2         /work/shop
+        SESSION   NAME  STATE    PID   DESKTOPS  PROJECT
+        k3j2h1x9  shop  live     4711  2         /work/shop
+        aaaa1111  shop  ended    -     2         /work/shop
+        b         -     damaged  -     0         -
+        /s/b/session.json cannot be read (it is missing)
         ");
         insta::assert_snapshot!(render(&Sessions { sessions: Vec::new() }), @"no session is running; `handover up` starts one");
     }
