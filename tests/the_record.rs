@@ -171,6 +171,11 @@ fn a_changed_record_is_found() {
     assert_eq!(good.code, 0, "{good:?}");
     let head = good.json()["head"].as_str().expect("a head").to_owned();
     assert_eq!(session.cli(&["verify", "--head", &head]).code, 0);
+    for malformed in ["abc", "", &head[1..]] {
+        let usage = session.cli(&["verify", "--head", malformed]);
+        assert_eq!(usage.code, 2, "{usage:?}");
+        assert_eq!(usage.json()["error"]["code"], "bad_params", "{usage:?}");
+    }
     let other = session.cli(&["verify", "--head", &"0".repeat(head.len())]);
     assert_eq!(other.code, 1, "{other:?}");
     let id = session.id();

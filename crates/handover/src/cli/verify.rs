@@ -7,12 +7,26 @@ use super::context::{Context, block_on};
 use super::failure::Failure;
 use super::record::Record;
 
+/// Digits of a head, a SHA-256.
+const HEAD_DIGITS: usize = 64;
+
 /// Arguments of `handover verify`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// A head printed earlier: it must still be part of the record
-    #[arg(long, value_name = "HASH")]
+    #[arg(long, value_name = "HASH", value_parser = head)]
     head: Option<String>,
+}
+
+/// A head as it is printed: anything else cannot be one, and to look for it would tell of an
+/// alteration that is none.
+fn head(text: &str) -> Result<String, String> {
+    let text = text.trim();
+    if text.len() == HEAD_DIGITS && text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        Ok(text.to_owned())
+    } else {
+        Err(format!("a head is {HEAD_DIGITS} hexadecimal digits"))
+    }
 }
 
 /// Runs `handover verify`.
@@ -62,6 +76,21 @@ mod tests {
     use handover_store::Problem;
 
     use super::*;
+
+    #[test]
+    fn a_head_is_64_hexadecimal_digits() {
+        let whole = "0123456789abcdefABCDEF".repeat(3)[..64].to_owned();
+        assert_eq!(head(&format!(" {whole}\n")), Ok(whole.clone()));
+        for text in [
+            "",
+            "abc",
+            &whole[1..],
+            &format!("{whole}0"),
+            &whole.replace('a', "g"),
+        ] {
+            assert!(head(text).is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn as_a_person_sees_it() {
