@@ -245,11 +245,11 @@ impl Requests {
                 "only a person may answer a request that another program made",
             ));
         }
-        let number = found.ok_or_else(unknown)?;
+        let number = found.ok_or_else(no_request_id)?;
         check_text("text", params.text.expose())?;
         let stored = {
             let mut table = self.table();
-            let kept = table.kept.get_mut(&number).ok_or_else(unknown)?;
+            let kept = table.kept.get_mut(&number).ok_or_else(|| unknown(number))?;
             if !is_open(kept) {
                 return Err(Refusal::new(
                     ErrorCode::BadParams,
@@ -352,7 +352,8 @@ impl Requests {
     }
 
     fn find(&self, number: u64) -> Result<Kept, Refusal> {
-        self.table().kept.get(&number).cloned().ok_or_else(unknown)
+        let found = self.table().kept.get(&number).cloned();
+        found.ok_or_else(|| unknown(number))
     }
 
     fn announce(&self) {
@@ -397,14 +398,20 @@ fn number(id: &RequestId) -> Result<u64, Refusal> {
     id.as_str()
         .strip_prefix('r')
         .and_then(|n| n.parse().ok())
-        .ok_or_else(unknown)
+        .ok_or_else(no_request_id)
 }
 
-fn unknown() -> Refusal {
-    Refusal::new(
-        ErrorCode::BadParams,
-        "there is no such request; `list` shows those that are open",
-    )
+/// For what cannot be the name of a request. It may be anything, and is not repeated.
+fn no_request_id() -> Refusal {
+    let message = "`requestId` must be `r` and a number, as `request_human` answered; `list` shows the \
+                   requests that are open";
+    Refusal::new(ErrorCode::BadParams, message).with("parameter", "requestId")
+}
+
+fn unknown(number: u64) -> Refusal {
+    let name = name(number);
+    let message = format!("there is no request {name}; `list` shows those that are open");
+    Refusal::new(ErrorCode::BadParams, message).with("requestId", name)
 }
 
 fn key(number: u64) -> String {

@@ -178,11 +178,23 @@ async fn waits_are_bounded_and_unknown_requests_refused() {
         .await;
     assert_eq!(status.unwrap()["state"], "open");
     assert!(begun.elapsed() >= Duration::from_millis(50));
-    for unknown in ["r2", "x", "r", "r99999999999999999999999"] {
-        let status = client
-            .call(Method::RequestStatus, json!({"requestId": unknown}))
-            .await;
-        assert_eq!(status, Err("bad_params".into()));
+    for (unknown, named) in [
+        ("r2", "there is no request r2"),
+        ("x", "`requestId` must be"),
+        ("r", "`requestId` must be"),
+        ("r99999999999999999999999", "`requestId` must be"),
+    ] {
+        for method in [Method::RequestStatus, Method::Answer] {
+            let mut params = json!({"requestId": unknown});
+            if method == Method::Answer {
+                params["text"] = json!("yes");
+            }
+            let id = client.send(method.name(), params).await;
+            let error = client.answer(id).await["error"].clone();
+            assert_eq!(error["data"]["code"], "bad_params", "{method} {unknown}");
+            let message = error["message"].as_str().unwrap();
+            assert!(message.contains(named), "{method}: {message}");
+        }
     }
 }
 
