@@ -330,7 +330,7 @@ impl<S: Session> Shared<S> {
                     return Err(Refusal::new(
                         ErrorCode::HumanLeaseHeld,
                         format!(
-                            "{} has control of {}: wait for the return, or stop with `force`",
+                            "{} has control of {}: wait for the return, or say `force` (`handover down --force`)",
                             lease.holder, view.id
                         ),
                     )
