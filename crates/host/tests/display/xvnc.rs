@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use handover_host::display::{Screen, SizeChanges, Upstream, X11, upstream::Address};
@@ -22,16 +23,24 @@ pub struct Xvnc {
     applications: Vec<Child>,
 }
 
+/// Display numbers of one process, more than it has tests.
+const NUMBERS: u32 = 32;
+
+/// Servers that this process has started.
+static STARTED: AtomicU32 = AtomicU32::new(0);
+
 impl Xvnc {
     pub fn start(size: &str) -> Self {
         let directory = tempfile::tempdir().expect("a directory");
         let at = |name: &str| directory.path().join(name);
         fs::write(at("passwd"), vncauth::password_file(b"full", b"view")).expect("written");
         fs::write(at("auth"), authority(&COOKIE)).expect("written");
-        // Without a number of its own choice the server would take the socket of another one: it
-        // finds free numbers by abstract sockets, which are off here. With one it takes a lock.
-        let first = std::process::id() % 20_000 + 100;
-        for display in first..first + 100 {
+        // Left to itself the server would take the socket of another one: it finds free numbers by
+        // abstract sockets, which are off here, and with `-displayfd` it takes no lock. So every
+        // server gets a number that no other test has, in this process or in one beside it.
+        let first = std::process::id() % 600 * NUMBERS + 100;
+        for _ in 0..NUMBERS {
+            let display = first + STARTED.fetch_add(1, Ordering::Relaxed) % NUMBERS;
             let mut server = Command::new("Xvnc")
                 .arg(format!(":{display}"))
                 .args(["-displayfd", "1", "-geometry", size, "-depth", "24"])
