@@ -152,9 +152,7 @@ fn pieces_of_any_size_are_understood() {
         bytes.extend([255, 0, 0, down, 0, 0, 0, b'q', 0, 0, 0, 16]);
         bytes.extend([4, down, 0, 0, 0, 0, 0, b'h']);
     }
-    for byte in bytes {
-        holder.viewer.send(&[byte]).expect("sent");
-    }
+    holder.viewer.send_in_pieces(&bytes, 1).expect("sent");
     eventually("both keys", SHORT, || {
         (recorder.presses(u32::from(b'q')) == 1 && recorder.presses(u32::from(b'h')) == 1)
             .then_some(())

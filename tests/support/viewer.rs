@@ -30,6 +30,9 @@ pub struct Shown {
 pub struct Viewer {
     stream: UnixStream,
     shown: Arc<Mutex<Shown>>,
+    /// Held while a message is sent: the viewer asks for frames by itself, which must not come
+    /// between the pieces of another message.
+    sending: Arc<Mutex<()>>,
 }
 
 impl Viewer {
@@ -71,11 +74,17 @@ impl Viewer {
         stream.set_read_timeout(None).expect("no timeout");
         let reader = stream.try_clone().expect("a second handle");
         let noted = Arc::clone(&shown);
+        let sending = Arc::new(Mutex::new(()));
+        let asking = Arc::clone(&sending);
         thread::spawn(move || {
-            watch(reader, &noted);
+            watch(reader, &noted, &asking);
             noted.lock().expect("no panic").closed = true;
         });
-        Self { stream, shown }
+        Self {
+            stream,
+            shown,
+            sending,
+        }
     }
 
     /// What it has been shown so far.
@@ -97,7 +106,15 @@ impl Viewer {
 
     /// Sends bytes as they are; an error means that the server closed the connection.
     pub fn send(&self, bytes: &[u8]) -> std::io::Result<()> {
-        (&self.stream).write_all(bytes)
+        self.send_in_pieces(bytes, bytes.len().max(1))
+    }
+
+    /// Sends bytes as they are, so many at once and nothing between them.
+    pub fn send_in_pieces(&self, bytes: &[u8], size: usize) -> std::io::Result<()> {
+        let _whole = self.sending.lock().expect("no panic while sending");
+        bytes
+            .chunks(size)
+            .try_for_each(|piece| (&self.stream).write_all(piece))
     }
 
     /// Presses or releases a key by its keysym.
@@ -156,7 +173,7 @@ fn take<const N: usize>(stream: &mut UnixStream) -> [u8; N] {
 }
 
 /// Reads server messages until the connection ends.
-fn watch(mut stream: UnixStream, shown: &Mutex<Shown>) {
+fn watch(mut stream: UnixStream, shown: &Mutex<Shown>, sending: &Mutex<()>) {
     let note = || shown.lock().expect("no panic");
     let mut run = || -> std::io::Result<()> {
         loop {
@@ -169,6 +186,7 @@ fn watch(mut stream: UnixStream, shown: &Mutex<Shown>) {
                     if pixels {
                         note().frames += 1;
                     }
+                    let _whole = sending.lock().expect("no panic while sending");
                     stream.write_all(&request(size, true))?;
                 }
                 2 => {}
