@@ -1,13 +1,12 @@
 //! `desktop new --attach` puts another RFB server behind the same gate: agents act through it, a person takes
 //! over, watchers only watch.
 
-use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
 use serde_json::json;
 
 use crate::support::{
-    LONG, Place, Recorder, Running, SHORT, Session, Viewer, What, eventually, own_number,
+    Place, Recorder, Running, SHORT, Session, Viewer, What, eventually, own_number, plain_server,
 };
 
 /// A display server that is not ours, without a password.
@@ -21,40 +20,20 @@ impl Foreign {
     fn start(place: &Place) -> Self {
         let socket = place.path().join("other.rfb");
         let authority = place.path().join("other.auth");
-        let number = own_number();
-        let display = format!(":{number}");
+        let display = format!(":{}", own_number());
         // One entry for any host and display, as xauth would write it.
         let mut entry = vec![0xFF, 0xFF, 0, 0, 0, 0, 0, 18];
         entry.extend(b"MIT-MAGIC-COOKIE-1\x00\x10");
         entry.extend([7; 16]);
         std::fs::write(&authority, entry).expect("a file");
-        let mut server = place.command("Xtigervnc");
-        server.arg(&display).args([
-            "-geometry",
+        let path = authority.to_str().expect("a path of ours");
+        let server = plain_server(
+            place,
+            &display,
             "640x480",
-            "-depth",
-            "24",
-            "-rfbport",
-            "-1",
-            "-noreset",
-        ]);
-        server.args([
-            "-SecurityTypes",
-            "None",
-            "-nolisten",
-            "tcp",
-            "-nolisten",
-            "local",
-            "-AlwaysShared=1",
-        ]);
-        server
-            .arg("-rfbunixpath")
-            .arg(&socket)
-            .arg("-auth")
-            .arg(&authority);
-        let server = Running::start(&mut server);
-        let x = format!("/tmp/.X11-unix/X{number}");
-        eventually("the other server", LONG, || UnixStream::connect(&x).ok());
+            &socket,
+            &["-AlwaysShared=1", "-auth", path],
+        );
         let display = crate::support::Display {
             name: display,
             authority,

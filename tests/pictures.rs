@@ -3,12 +3,10 @@
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use x11rb::connection::Connection;
-use x11rb::protocol::xproto::{
-    ConnectionExt, CreateGCAux, CreateWindowAux, Rectangle, WindowClass,
-};
+use x11rb::protocol::xproto::{ConnectionExt, CreateGCAux, CreateWindowAux, Rectangle};
 use x11rb::rust_connection::RustConnection;
 
-use crate::support::{Picture, Recorder, SHORT, Session, eventually};
+use crate::support::{Picture, Recorder, SHORT, Session, cover, eventually};
 
 #[test]
 fn a_picture_shows_what_is_on_the_screen() {
@@ -53,31 +51,8 @@ fn an_all_black_picture_is_reported() {
 }
 
 fn cover_in_black(x: &RustConnection) {
-    let screen = &x.setup().roots[0];
-    let window = x.generate_id().expect("an id");
-    let cursor = invisible(x, screen.root);
-    let look = CreateWindowAux::new()
-        .override_redirect(1)
-        .background_pixel(0)
-        .cursor(cursor);
-    let (width, height) = (screen.width_in_pixels, screen.height_in_pixels);
-    x.create_window(
-        0,
-        window,
-        screen.root,
-        0,
-        0,
-        width,
-        height,
-        0,
-        WindowClass::INPUT_OUTPUT,
-        0,
-        &look,
-    )
-    .expect("sent")
-    .check()
-    .expect("a window");
-    x.map_window(window).expect("sent").check().expect("mapped");
+    let cursor = invisible(x, x.setup().roots[0].root);
+    cover(x, CreateWindowAux::new().background_pixel(0).cursor(cursor));
 }
 
 /// A cursor without a pixel, since the server draws the cursor into its pictures.

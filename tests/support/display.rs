@@ -5,6 +5,8 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use x11rb::connection::Connection;
+use x11rb::protocol::xproto::{ConnectionExt as _, CreateWindowAux, WindowClass};
 use x11rb::rust_connection::{DefaultStream, RustConnection};
 
 /// A display number for a server that a test starts itself: far above those of desktops, and no other
@@ -65,4 +67,29 @@ fn cookie(path: &Path) -> Option<Vec<u8>> {
         }
         rest = rest.get(2..)?;
     }
+}
+
+/// Covers the whole screen with a window that looks like this, without asking a window manager.
+pub fn cover(x: &RustConnection, look: CreateWindowAux) -> u32 {
+    let screen = &x.setup().roots[0];
+    let window = x.generate_id().expect("an id");
+    let (width, height) = (screen.width_in_pixels, screen.height_in_pixels);
+    x.create_window(
+        0,
+        window,
+        screen.root,
+        0,
+        0,
+        width,
+        height,
+        0,
+        WindowClass::INPUT_OUTPUT,
+        0,
+        &look.override_redirect(1),
+    )
+    .expect("sent")
+    .check()
+    .expect("a window");
+    x.map_window(window).expect("sent").check().expect("mapped");
+    window
 }

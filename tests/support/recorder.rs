@@ -13,12 +13,11 @@ use x11rb::protocol::Event;
 use x11rb::protocol::xinput::{self, ConnectionExt as _, XIEventMask};
 use x11rb::protocol::xproto::{
     ConnectionExt as _, CreateWindowAux, EventMask, GetKeyboardMappingReply, InputFocus,
-    WindowClass,
 };
 use x11rb::rust_connection::RustConnection;
 
 use super::clock::wall_ms;
-use super::display::Display;
+use super::display::{Display, cover};
 
 /// One input event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,35 +80,15 @@ impl Recorder {
     /// Covers the screen with a window that has the focus and records what it gets, with coordinates.
     pub fn window(display: &Display) -> Self {
         let x = display.connect();
-        let screen = &x.setup().roots[0];
-        let window = x.generate_id().expect("an id");
         let events = EventMask::KEY_PRESS
             | EventMask::KEY_RELEASE
             | EventMask::BUTTON_PRESS
             | EventMask::BUTTON_RELEASE
             | EventMask::POINTER_MOTION;
         let look = CreateWindowAux::new()
-            .override_redirect(1)
             .background_pixel(0x0033_6699)
             .event_mask(events);
-        let (width, height) = (screen.width_in_pixels, screen.height_in_pixels);
-        x.create_window(
-            0,
-            window,
-            screen.root,
-            0,
-            0,
-            width,
-            height,
-            0,
-            WindowClass::INPUT_OUTPUT,
-            0,
-            &look,
-        )
-        .expect("sent")
-        .check()
-        .expect("a window");
-        x.map_window(window).expect("sent").check().expect("mapped");
+        let window = cover(&x, look);
         x.set_input_focus(InputFocus::PARENT, window, x11rb::CURRENT_TIME)
             .expect("sent")
             .check()

@@ -1,6 +1,7 @@
 //! A person's own screen: a second display with a window manager, where viewers open and hands are xdotool's.
 
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::process::Command;
 
 use super::clock::{LONG, eventually};
@@ -20,33 +21,13 @@ impl Seat {
     /// Starts the screen in `place`.
     pub fn start(place: &Place) -> Self {
         let display = format!(":{}", own_number());
-        let socket = format!("/tmp/.X11-unix/X{}", &display[1..]);
-        let mut server = place.command("Xtigervnc");
-        server.arg(&display).args([
-            "-geometry",
+        let server = plain_server(
+            place,
+            &display,
             "1000x800",
-            "-depth",
-            "24",
-            "-rfbport",
-            "-1",
-            "-noreset",
-        ]);
-        server.args([
-            "-SecurityTypes",
-            "None",
-            "-nolisten",
-            "tcp",
-            "-nolisten",
-            "local",
-            "-ac",
-        ]);
-        server
-            .arg("-rfbunixpath")
-            .arg(place.path().join("seat.rfb"));
-        let server = Running::start(&mut server);
-        eventually("the person's screen", LONG, || {
-            UnixStream::connect(&socket).ok()
-        });
+            &place.path().join("seat.rfb"),
+            &["-ac"],
+        );
         let manager = Running::start(place.command("openbox").env("DISPLAY", &display));
         let seat = Self {
             display,
@@ -74,4 +55,27 @@ impl Seat {
             .expect("xdotool");
         done.status.success()
     }
+}
+
+/// Starts a display server that is no desktop of Handover's, and waits until it takes X clients.
+pub fn plain_server(
+    place: &Place,
+    display: &str,
+    size: &str,
+    rfb: &Path,
+    further: &[&str],
+) -> Running {
+    let mut server = place.command("Xtigervnc");
+    server
+        .args([display, "-geometry", size, "-depth", "24", "-rfbport", "-1"])
+        .args(["-noreset", "-SecurityTypes", "None"])
+        .args(["-nolisten", "tcp", "-nolisten", "local", "-rfbunixpath"])
+        .arg(rfb)
+        .args(further);
+    let server = Running::start(&mut server);
+    let socket = format!("/tmp/.X11-unix/X{}", &display[1..]);
+    eventually("the display server", LONG, || {
+        UnixStream::connect(&socket).ok()
+    });
+    server
 }
