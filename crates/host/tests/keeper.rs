@@ -51,6 +51,46 @@ async fn launches_reports_exits_and_logs_privately() {
     assert!(matches!(keeper.status().await, Err(KeeperError::Gone)));
 }
 
+/// In a container that was entered from outside, the session began where the container's processes
+/// cannot see it, and has the number 0 there.
+#[test]
+fn starts_in_a_session_that_began_outside_of_its_namespace() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("skipped: a process namespace of its own needs root");
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let output = std::process::Command::new("unshare")
+        .args([
+            "--pid",
+            "--fork",
+            "--mount-proc",
+            "--kill-child",
+            "sh",
+            "-c",
+        ])
+        // Gives up after 20 s.
+        .arg(
+            r#""$0" "$@" >ready & n=0
+            until [ -s ready ] || [ $((n += 1)) = 400 ]; do sleep 0.05; done
+            kill $!; cat ready"#,
+        )
+        .arg(program().exe)
+        .args(["--session", "test", "--desktop", "d1", "--socket"])
+        .arg(dir.path().join("keeper-d1.sock"))
+        .args(["--orphan-timeout-ms", "60000"])
+        .current_dir(dir.path())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(
+        said,
+        "ready\n",
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
 #[tokio::test]
 async fn ends_what_forks_twice_ignores_and_is_stopped() {
     let dir = tempfile::tempdir().unwrap();

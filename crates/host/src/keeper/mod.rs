@@ -21,7 +21,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use crate::system::cgroup::Cgroup;
-use crate::system::process::{self, ProcessIdentity, Stat};
+use crate::system::process::{self, Stat};
 use crate::system::{prctl, signals::SignalPipe, socket};
 
 /// What a keeper is told on its command line, where `ps` and callers' lineage find it too.
@@ -146,13 +146,16 @@ fn run(arguments: &Arguments) -> io::Result<()> {
     close_inherited();
     // The kernel would otherwise call it `exe`, after the link by which it was started.
     rustix::thread::set_name(NAME)?;
-    if rustix::process::getsid(None)? != rustix::process::getpid() {
+    // Asked of /proc: the number of a session that began outside of this pid namespace is 0, which
+    // the calls for it cannot answer.
+    let own = Stat::of(std::process::id())?;
+    if own.session != own.pid {
         rustix::process::setsid()?;
     }
     prctl::become_subreaper()?;
     prctl::forbid_dumps()?;
     let signals = SignalPipe::install()?;
-    let group = Cgroup::enter(ProcessIdentity::own()?);
+    let group = Cgroup::enter(own.identity());
     let listener = socket::bind_private(&arguments.socket).map_err(io::Error::other)?;
     announce_ready()?;
     serve::serve(&listener, &signals, arguments, group)
