@@ -156,6 +156,9 @@ pub struct AgentView {
     pub output_file: Option<String>,
     /// Steers that it has not read yet.
     pub pending: u32,
+    /// Why nothing can be steered into it, if nothing can.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_steerable: Option<String>,
 }
 
 /// Parameters of `stop`.

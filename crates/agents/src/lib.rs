@@ -1,0 +1,10 @@
+//! Agents: the drivers of their programs, and the manager that runs them.
+//!
+//! - [`driver`]: one program's protocol each, without I/O;
+//! - `run`: one task per running agent, which owns its driver and its pipes;
+//! - `manager`: the agents of a session: queue, tree, states, receipts, abort, announcements;
+//! - [`environment`]: what the manager asks of the host around it.
+#![forbid(unsafe_code)]
+
+pub mod driver;
+pub mod environment;
