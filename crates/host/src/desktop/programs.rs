@@ -137,6 +137,7 @@ impl Programs {
             log: self
                 .logs
                 .join(format!("{}-{number}-{name}.log", self.desktop)),
+            stdio: None,
         })
     }
 

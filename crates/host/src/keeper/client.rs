@@ -20,6 +20,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;
 
 use super::leftovers;
+use super::pipes::{Piped, Pipes};
 use super::wire::{
     Exit, KeeperLine, KeeperStatus, Launch, MARKER, MAX_LINE, Request, RequestLine, ServerAccess,
 };
@@ -264,6 +265,22 @@ impl Keeper {
         let started = self.call(&Request::Launch { launch }, DEADLINE).await?;
         self.inner.shared.saw([started]);
         Ok(started)
+    }
+
+    /// Like [`Keeper::launch`], with the program's standard streams in the host's hands instead of its
+    /// log: `launch.stdio` is replaced by those of `pipes`. If it fails, the pipes are gone.
+    pub async fn launch_piped(
+        &self,
+        launch: &Launch,
+        pipes: Pipes,
+    ) -> Result<(ProcessIdentity, Piped), KeeperError> {
+        let launch = Launch {
+            stdio: Some(pipes.fifos().clone()),
+            ..launch.clone()
+        };
+        let started = self.launch(&launch).await?;
+        // By now the program has opened its ends.
+        Ok((started, pipes.into_piped()))
     }
 
     /// What it keeps.

@@ -9,6 +9,7 @@
 pub mod client;
 mod leftovers;
 mod let_go;
+pub mod pipes;
 mod serve;
 mod spawn;
 mod tree;

@@ -34,8 +34,24 @@ pub struct Launch {
     pub cwd: PathBuf,
     /// The whole environment; nothing is inherited. The keeper adds its marker.
     pub env: BTreeMap<String, String>,
-    /// Where its output goes, appended; made 0600.
+    /// Where its output goes, appended; made 0600. Not touched if there is `stdio`.
     pub log: PathBuf,
+    /// Its standard streams, instead of an empty input and the log.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stdio: Option<Fifos>,
+}
+
+/// The three standard streams of a program, as named pipes of which the host holds the other ends: a
+/// reader and a writer of `stdin`, a reader of the other two.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Fifos {
+    /// What the program reads.
+    pub stdin: PathBuf,
+    /// What it writes to.
+    pub stdout: PathBuf,
+    /// Where it complains.
+    pub stderr: PathBuf,
 }
 
 /// How to reach a display server. Secrets are told by the files that hold them.
@@ -154,6 +170,14 @@ pub struct ServerStatus {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_launch_without_streams_is_as_it_was() {
+        let older = r#"{"command":["true"],"cwd":"/","env":{},"log":"/l"}"#;
+        let launch: Launch = serde_json::from_str(older).unwrap();
+        assert_eq!(launch.stdio, None);
+        assert_eq!(serde_json::to_string(&launch).unwrap(), older);
+    }
 
     #[test]
     fn the_lines_stay_as_older_keepers_write_them() {

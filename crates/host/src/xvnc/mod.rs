@@ -158,6 +158,7 @@ pub async fn start(
                 std::env::var("PATH").unwrap_or_else(|_| "/usr/bin:/bin".to_owned()),
             )]),
             log: files.log.clone(),
+            stdio: None,
         };
         let attempt_start = std::fs::metadata(&files.log).map_or(0, |metadata| metadata.len());
         let access = files.access(number);

@@ -44,6 +44,7 @@ pub fn shell(dir: &Path, script: &str) -> Launch {
         cwd: dir.to_owned(),
         env: BTreeMap::from([("PATH".to_owned(), std::env::var("PATH").unwrap())]),
         log: dir.join("out.log"),
+        stdio: None,
     }
 }
 
