@@ -111,11 +111,11 @@ pub struct Stored {
     pub hash: String,
 }
 
-/// How an event that must not fail was kept.
+/// How what must not be refused was kept: one event, or several as a `Vec`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Recorded {
+pub enum Recorded<T = Stored> {
     /// It is durable.
-    Stored(Stored),
+    Stored(T),
     /// It is in memory, in order, and will be stored as soon as the disk takes it.
     Spooled,
     /// Neither the disk nor the bounded spool took it; the next `gap` event counts it.

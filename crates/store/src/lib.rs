@@ -12,6 +12,7 @@
 //! - a database that is damaged, empty or missing is an error that names it, never a fresh start.
 #![forbid(unsafe_code)]
 
+mod append;
 mod chain;
 mod database;
 mod elsewhere;

@@ -12,17 +12,24 @@ use crate::projection::Put;
 
 /// What is written in one piece.
 pub(crate) struct Write {
-    pub(crate) event: Option<Prepared>,
+    pub(crate) events: Vec<Prepared>,
     pub(crate) puts: Vec<Put>,
     pub(crate) answer: Answer,
+}
+
+impl Write {
+    /// How many events it has.
+    pub(crate) fn count(&self) -> u64 {
+        self.events.len() as u64
+    }
 }
 
 /// What becomes of a write that the disk does not take, and who waits for it.
 pub(crate) enum Answer {
     /// It is refused.
-    Refuse(oneshot::Sender<Result<Option<Stored>, StoreError>>),
+    Refuse(oneshot::Sender<Result<Vec<Stored>, StoreError>>),
     /// It is spooled.
-    Keep(oneshot::Sender<Recorded>),
+    Keep(oneshot::Sender<Recorded<Vec<Stored>>>),
     /// It is spooled while there is plenty of room, and nobody waits.
     Soon,
 }
@@ -79,7 +86,7 @@ impl Queue {
         };
         if state.writes.len() >= limit {
             if !matches!(write.answer, Answer::Refuse(_)) {
-                state.lost += u64::from(write.event.is_some());
+                state.lost += write.count();
             }
             return Err(StoreError::QueueFull);
         }

@@ -10,12 +10,11 @@ use tokio::sync::oneshot;
 
 use crate::database::Database;
 use crate::error::StoreError;
-use crate::event::{MAX_EVENT_BYTES, NewEvent, Prepared, Recorded, Stored};
 use crate::evidence::{self, Evidence};
 use crate::live::{Live, Published};
 use crate::pool::Pool;
-use crate::projection::{self, Put};
-use crate::queue::{Answer, Queue, Write};
+use crate::projection;
+use crate::queue::Queue;
 use crate::read::{self, Page, Query, Reader};
 use crate::schema;
 use crate::verify::{VerifyReport, verify};
@@ -150,102 +149,6 @@ impl Store {
         })
     }
 
-    /// Stores an event; it is durable when this answers. Calls are ordered as they are made, whether
-    /// or not they are awaited at once: the event is queued before the first await.
-    ///
-    /// # Errors
-    /// When the disk does not take it, it is too large, or too much is waiting. Nothing is kept then.
-    pub fn append(
-        &self,
-        event: NewEvent,
-    ) -> impl Future<Output = Result<Stored, StoreError>> + use<> {
-        self.append_with(event, Vec::new())
-    }
-
-    /// Stores an event and changes projections in the same transaction.
-    ///
-    /// # Errors
-    /// As [`Store::append`].
-    pub fn append_with(
-        &self,
-        event: NewEvent,
-        puts: Vec<Put>,
-    ) -> impl Future<Output = Result<Stored, StoreError>> + use<> {
-        let written = self.write_or_refuse(Some(event), puts);
-        async move { written.await?.ok_or(StoreError::Closed) }
-    }
-
-    /// Records an event that must not be refused, such as the end of a takeover: while the disk takes
-    /// nothing it is kept in memory in its order, and followed by a `gap` event once stored. Events
-    /// that are too large are replaced by a note of their size.
-    pub fn append_spooled(&self, event: NewEvent) -> impl Future<Output = Recorded> + use<> {
-        self.append_spooled_with(event, Vec::new())
-    }
-
-    /// As [`Store::append_spooled`], with changes of projections that share the event's fate.
-    pub fn append_spooled_with(
-        &self,
-        event: NewEvent,
-        puts: Vec<Put>,
-    ) -> impl Future<Output = Recorded> + use<> {
-        let (answer, answered) = oneshot::channel();
-        let queued = self.inner.queue.push(Write {
-            event: Some(Prepared::new(event).shortened()),
-            puts,
-            answer: Answer::Keep(answer),
-        });
-        async move {
-            match queued {
-                Ok(()) => answered.await.unwrap_or(Recorded::Lost),
-                Err(_) => Recorded::Lost,
-            }
-        }
-    }
-
-    /// Records an event in order with the rest, without waiting for it: for acts whose answer does not
-    /// depend on the record. It is spooled like the others, with less room.
-    pub fn append_soon(&self, event: NewEvent) {
-        // A full queue counts what it loses; a closed one means that the session is over.
-        let _ = self.inner.queue.push(Write {
-            event: Some(Prepared::new(event).shortened()),
-            puts: Vec::new(),
-            answer: Answer::Soon,
-        });
-    }
-
-    /// Changes projections in order with the rest, without waiting for it: for state that can be found
-    /// out again if it is lost. Spooled as the events of [`Store::append_soon`] are.
-    pub fn put_soon(&self, puts: Vec<Put>) {
-        let _ = self.inner.queue.push(Write {
-            event: None,
-            puts,
-            answer: Answer::Soon,
-        });
-    }
-
-    /// Sets one projection; durable when this answers.
-    ///
-    /// # Errors
-    /// As [`Store::append`].
-    pub async fn put(
-        &self,
-        key: impl Into<String>,
-        value: impl Into<Value>,
-    ) -> Result<(), StoreError> {
-        self.write_or_refuse(None, vec![Put::set(key, value)])
-            .await?;
-        Ok(())
-    }
-
-    /// Removes one projection; durable when this answers.
-    ///
-    /// # Errors
-    /// As [`Store::append`].
-    pub async fn delete(&self, key: impl Into<String>) -> Result<(), StoreError> {
-        self.write_or_refuse(None, vec![Put::delete(key)]).await?;
-        Ok(())
-    }
-
     /// The value of a projection.
     ///
     /// # Errors
@@ -353,34 +256,15 @@ impl Store {
         answered.await.unwrap_or(Err(StoreError::Closed))
     }
 
+    /// What waits to be written.
+    pub(crate) fn queue(&self) -> &Queue {
+        &self.inner.queue
+    }
+
     /// The session's directory.
     #[must_use]
     pub fn dir(&self) -> &Path {
         &self.inner.dir
-    }
-
-    fn write_or_refuse(
-        &self,
-        event: Option<NewEvent>,
-        puts: Vec<Put>,
-    ) -> impl Future<Output = Result<Option<Stored>, StoreError>> + use<> {
-        let (answer, answered) = oneshot::channel();
-        let event = event.map(Prepared::new);
-        let queued = match &event {
-            Some(event) if event.bytes > MAX_EVENT_BYTES => Err(StoreError::EventTooLarge {
-                bytes: event.bytes,
-                limit: MAX_EVENT_BYTES,
-            }),
-            _ => self.inner.queue.push(Write {
-                event,
-                puts,
-                answer: Answer::Refuse(answer),
-            }),
-        };
-        async move {
-            queued?;
-            answered.await.unwrap_or(Err(StoreError::Closed))
-        }
     }
 
     async fn read<R: Send + 'static>(

@@ -41,10 +41,18 @@ pub(crate) struct Writer {
 /// What could not be stored yet, in order.
 pub(crate) struct Spool {
     limits: SpoolLimits,
-    kept: VecDeque<(Option<Prepared>, Vec<Put>)>,
+    kept: VecDeque<Kept>,
+    /// What is kept, as the limit counts it: each event, and each write without any.
+    count: usize,
     bytes: usize,
     /// Events that found no room anywhere since the last `gap` event.
     lost: u64,
+}
+
+/// A write that waits for the disk.
+pub(crate) struct Kept {
+    events: Vec<Prepared>,
+    puts: Vec<Put>,
 }
 
 impl Spool {
@@ -52,22 +60,25 @@ impl Spool {
         Self {
             limits,
             kept: VecDeque::new(),
+            count: 0,
             bytes: 0,
             lost: 0,
         }
     }
 
-    /// Keeps a write if there is room: for what nobody waits for, half of it.
-    fn keep(&mut self, event: Option<Prepared>, puts: Vec<Put>, share: usize) -> bool {
-        let bytes = event.as_ref().map_or(0, |event| event.bytes);
-        if self.kept.len() >= self.limits.events / share
+    /// Keeps a write as a whole if there is room: for what nobody waits for, half of it.
+    fn keep(&mut self, events: Vec<Prepared>, puts: Vec<Put>, share: usize) -> bool {
+        let bytes = events.iter().map(|event| event.bytes).sum::<usize>();
+        let count = events.len().max(1);
+        if self.count + count > self.limits.events / share
             || self.bytes + bytes > self.limits.bytes / share
         {
-            self.lost += u64::from(event.is_some());
+            self.lost += events.len() as u64;
             return false;
         }
+        self.count += count;
         self.bytes += bytes;
-        self.kept.push_back((event, puts));
+        self.kept.push_back(Kept { events, puts });
         true
     }
 
@@ -77,6 +88,7 @@ impl Spool {
 
     fn clear(&mut self) {
         self.kept.clear();
+        self.count = 0;
         self.bytes = 0;
         self.lost = 0;
     }
@@ -89,7 +101,7 @@ impl Writer {
             let settled = self.spool.is_empty() && self.published.healthy();
             let batch = self.queue.take((!settled).then_some(RETRY));
             if let Some(Closing(answer)) = self.step(batch) {
-                let left = self.spool.kept.len();
+                let left = self.spool.count;
                 let outcome = if left == 0 {
                     Ok(())
                 } else {
@@ -121,7 +133,7 @@ impl Writer {
         }
         match outcome {
             Ok((events, tail)) => {
-                let spooled = self.spool.kept.iter().flat_map(|(_, puts)| puts);
+                let spooled = self.spool.kept.iter().flat_map(|kept| &kept.puts);
                 let fresh = batch.writes.iter().flat_map(|write| &write.puts);
                 self.database.committed(spooled.chain(fresh));
                 self.stored(batch.writes, events, tail);
@@ -147,17 +159,17 @@ impl Writer {
         };
         let (spool, healthy) = (&self.spool, self.published.healthy());
         let mut fill = |transaction: Transaction<'_>| -> rusqlite::Result<()> {
-            chain.write(&transaction, note.as_ref(), &[])?;
+            chain.write(&transaction, note.as_slice(), &[])?;
             let before = chain.tail.seq;
-            for (event, puts) in &spool.kept {
-                chain.write(&transaction, event.as_ref(), puts)?;
+            for kept in &spool.kept {
+                chain.write(&transaction, &kept.events, &kept.puts)?;
             }
             if !spool.is_empty() {
                 let gap = gap(before, chain.tail.seq, spool.lost);
-                chain.write(&transaction, Some(&gap), &[])?;
+                chain.write(&transaction, &[gap], &[])?;
             }
             for write in writes {
-                chain.write(&transaction, write.event.as_ref(), &write.puts)?;
+                chain.write(&transaction, &write.events, &write.puts)?;
             }
             if chain.events.is_empty() && !healthy {
                 // Nothing to write, but only a write can show that the disk takes them again.
@@ -176,31 +188,28 @@ impl Writer {
         self.tail = tail;
         self.spool.clear();
         // The batch's own events are the last ones; those before them came from the spool.
-        let own = writes.iter().filter(|write| write.event.is_some()).count();
+        let own: usize = writes.iter().map(|write| write.events.len()).sum();
         let mut receipts = events[events.len() - own..]
             .iter()
-            .map(|event| event.hash.clone())
+            .map(|event| (event.seq, event.hash.clone()))
             .collect::<Vec<_>>()
             .into_iter();
-        let mut seq = tail.seq - own as u64;
         // Published before the answers, so that who was answered finds its event in every view.
         self.published.publish(events, tail);
         for write in writes {
-            let stored = write.event.and_then(|event| {
-                seq += 1;
-                receipts.next().map(|hash| Stored {
+            let stored = write.events.iter().zip(receipts.by_ref());
+            let stored = stored
+                .map(|(event, (seq, hash))| Stored {
                     seq,
                     at: event.at,
                     hash,
                 })
-            });
+                .collect();
             // Whoever stopped waiting is not told; the event is stored all the same.
-            match (write.answer, stored) {
-                (Answer::Refuse(answer), stored) => drop(answer.send(Ok(stored))),
-                (Answer::Keep(answer), Some(stored)) => {
-                    drop(answer.send(Recorded::Stored(stored)));
-                }
-                (Answer::Keep(_), None) | (Answer::Soon, _) => {}
+            match write.answer {
+                Answer::Refuse(answer) => drop(answer.send(Ok(stored))),
+                Answer::Keep(answer) => drop(answer.send(Recorded::Stored(stored))),
+                Answer::Soon => {}
             }
         }
     }
@@ -214,7 +223,7 @@ impl Writer {
             match write.answer {
                 Answer::Refuse(answer) => drop(answer.send(Err(error.clone()))),
                 Answer::Keep(answer) => {
-                    let kept = self.spool.keep(write.event, write.puts, 1);
+                    let kept = self.spool.keep(write.events, write.puts, 1);
                     let recorded = if kept {
                         Recorded::Spooled
                     } else {
@@ -223,7 +232,7 @@ impl Writer {
                     drop(answer.send(recorded));
                 }
                 Answer::Soon => {
-                    self.spool.keep(write.event, write.puts, 2);
+                    self.spool.keep(write.events, write.puts, 2);
                 }
             }
         }
@@ -240,10 +249,10 @@ impl Chain {
     fn write(
         &mut self,
         connection: &Connection,
-        event: Option<&Prepared>,
+        events: &[Prepared],
         puts: &[Put],
     ) -> rusqlite::Result<()> {
-        if let Some(event) = event {
+        for event in events {
             let seq = self.tail.seq + 1;
             let json = event.row(seq);
             let hash = chain::link(&self.tail.hash, &json);

@@ -96,6 +96,9 @@ async fn what_must_be_kept_is_kept_in_order_and_marked() {
         .await;
     assert!(matches!(refused, Err(StoreError::Storage { .. })));
     assert!(store.put("control/d1", 1).await.is_err());
+    let steer = || NewEvent::new("steer", Source::Human);
+    let refused = store.append_all(vec![steer(), steer()], vec![Put::set("steer/s1", 1)]);
+    assert!(matches!(refused.await, Err(StoreError::Storage { .. })));
     assert!(store.put_evidence(vec![1; 100_000], "png").await.is_err());
     let leftovers = fs::read_dir(disk.path().join("evidence")).unwrap().count();
     assert_eq!(leftovers, 0, "half a picture is not left behind");
@@ -153,6 +156,7 @@ async fn what_must_be_kept_is_kept_in_order_and_marked() {
     );
     assert!(!gap.contains_key("lost"));
     assert_eq!(store.get("control/d1").await.unwrap(), Some(json!("agent")));
+    assert_eq!(store.get("steer/s1").await.unwrap(), None);
     // A subscriber sees the late ones like all others.
     let mut last = 0;
     while last < after.seq {
@@ -197,6 +201,10 @@ async fn the_spool_is_bounded_and_counts_what_it_lost() {
             .iter()
             .all(|outcome| *outcome == Recorded::Lost)
     );
+    // Several at once share their fate, and each counts.
+    let paused = || NewEvent::new("paused", Source::Human);
+    let together = store.append_all_spooled(vec![paused(), paused()], vec![Put::set("k", 1)]);
+    assert_eq!(together.await, Recorded::Lost);
     fs::remove_file(ballast).unwrap();
     healthy(&store).await;
     let page = store
@@ -209,8 +217,9 @@ async fn the_spool_is_bounded_and_counts_what_it_lost() {
     let gap = page.events[10].to_map();
     assert_eq!(
         (gap["kind"].as_str(), gap["lost"].as_u64()),
-        (Some("gap"), Some(5))
+        (Some("gap"), Some(7))
     );
+    assert_eq!(store.get("k").await.unwrap(), None);
     assert!(store.verify(None).await.unwrap().ok);
     store.close().await.unwrap();
 }

@@ -43,6 +43,52 @@ async fn events_are_numbered_in_the_order_of_the_calls() {
 }
 
 #[tokio::test]
+async fn several_events_and_projections_are_kept_together_or_not_at_all() {
+    let (_dir, store) = create();
+    let steer = |n: u64| {
+        NewEvent::new("steer", Source::Human)
+            .agent("a1")
+            .field("n", n)
+    };
+    let puts = vec![Put::set("steer/s1", "accepted"), Put::set("agent/a1", 1)];
+    let stored = store
+        .append_all(vec![steer(1), steer(2)], puts)
+        .await
+        .unwrap();
+    assert_eq!(
+        stored.iter().map(|stored| stored.seq).collect::<Vec<_>>(),
+        [1, 2]
+    );
+    assert_eq!(stored[1].hash, store.head());
+
+    let huge = NewEvent::new("steer", Source::Human).field("text", "x".repeat(2 << 20));
+    let refused = store.append_all(vec![steer(3), huge.clone()], vec![Put::set("steer/s2", 1)]);
+    assert!(matches!(
+        refused.await,
+        Err(StoreError::EventTooLarge { .. })
+    ));
+    assert_eq!(store.get("steer/s2").await.unwrap(), None);
+    assert_eq!(store.last_seq(), 2);
+
+    // What must not be refused is shortened instead.
+    let puts = vec![Put::delete("steer/s1"), Put::set("steer/s2", "handed")];
+    let kept = store.append_all_spooled(vec![steer(3), huge], puts).await;
+    assert!(matches!(kept, Recorded::Stored(stored) if stored.len() == 2));
+    store.append_all_soon(vec![steer(5), steer(6)], vec![Put::set("steer/s3", 1)]);
+    let only_puts = store.append_all_spooled(Vec::new(), vec![Put::set("agent/a1", 2)]);
+    assert_eq!(only_puts.await, Recorded::Stored(Vec::new()));
+    assert_eq!(store.last_seq(), 6);
+    let keys: Vec<_> = store.list("").await.unwrap();
+    let expected = [
+        ("agent/a1", json!(2)),
+        ("steer/s2", json!("handed")),
+        ("steer/s3", json!(1)),
+    ];
+    assert_eq!(keys, expected.map(|(key, value)| (key.to_owned(), value)));
+    assert!(store.verify(Some(&store.head())).await.unwrap().ok);
+}
+
+#[tokio::test]
 async fn a_row_is_flat_and_reserved_names_cannot_be_forged() {
     let (_dir, store) = create();
     let event = NewEvent::new("desktop_type", Source::Agent)
