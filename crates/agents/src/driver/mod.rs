@@ -9,6 +9,9 @@
 //! end.
 
 pub mod command;
+#[cfg(test)]
+mod replay;
+mod shorten;
 
 use std::collections::BTreeMap;
 use std::fmt;
