@@ -303,7 +303,7 @@ async fn serve(options: &HostOptions, ready: impl FnOnce(&Ready)) -> Result<(), 
     following.abort();
     telling.abort();
     heads::tell(&store, &session.info().id);
-    manifest.close().await;
+    manifest.close();
     let closed = store.close().await;
     // Also when the disk did not take the last events: nothing of the session is left to run.
     session.end()?;

@@ -5,16 +5,11 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use handover_protocol::Manifest;
+pub use handover_protocol::server::manifest::ManifestWriter;
 use rustix::process::test_kill_process;
-use tokio::sync::Notify;
-use tokio::task::JoinHandle;
 
-use crate::system::atomic_file::replace_volatile;
-use crate::system::clock;
 use crate::system::dirs::{Roots, check_private};
 use crate::system::process::{self, Stat};
 
@@ -149,107 +144,12 @@ fn read(path: &Path) -> Result<Option<Manifest>, String> {
         .map_err(|error| format!("it cannot be read: {error}"))
 }
 
-/// At most one write in this time.
-const PACE: Duration = Duration::from_millis(200);
-
-/// Keeps `attach.json` up to date. Clones share one file.
-#[derive(Debug, Clone)]
-pub struct ManifestWriter {
-    shared: Arc<Shared>,
-    task: Arc<Mutex<Option<JoinHandle<()>>>>,
-}
-
-#[derive(Debug)]
-struct Shared {
-    path: PathBuf,
-    manifest: Mutex<Manifest>,
-    changed: Notify,
-    closing: Notify,
-}
-
-impl ManifestWriter {
-    /// Writes `manifest` to `path` at once, mode 0600, and keeps it from then on. Must be called within
-    /// a tokio runtime.
-    pub fn start(path: PathBuf, manifest: Manifest) -> io::Result<Self> {
-        let shared = Arc::new(Shared {
-            path,
-            manifest: Mutex::new(manifest),
-            changed: Notify::new(),
-            closing: Notify::new(),
-        });
-        shared.write()?;
-        let task = tokio::spawn(follow(Arc::clone(&shared)));
-        Ok(Self {
-            shared,
-            task: Arc::new(Mutex::new(Some(task))),
-        })
-    }
-
-    /// Changes the manifest. The file follows within 200 ms, one write for all changes in that time;
-    /// `updatedAt` is set then. `change` must not call back.
-    pub fn update(&self, change: impl FnOnce(&mut Manifest)) {
-        change(&mut self.shared.manifest());
-        self.shared.changed.notify_one();
-    }
-
-    /// Removes the file and stops writing; when this returns it is gone for good.
-    pub async fn close(&self) {
-        self.shared.closing.notify_one();
-        let task = self
-            .task
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
-        if let Some(task) = task {
-            // It fails only when the runtime is shutting down, and then nobody writes any more.
-            let _ = task.await;
-        }
-        // Whoever cannot be asked any more will find the manifest dead by its pid.
-        let _ = std::fs::remove_file(&self.shared.path);
-    }
-}
-
-impl Shared {
-    fn manifest(&self) -> MutexGuard<'_, Manifest> {
-        self.manifest.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn write(&self) -> io::Result<()> {
-        let text = {
-            let mut manifest = self.manifest();
-            manifest.updated_at = clock::wall();
-            serde_json::to_vec_pretty(&*manifest)?
-        };
-        replace_volatile(&self.path, &text)
-    }
-}
-
-async fn follow(shared: Arc<Shared>) {
-    loop {
-        tokio::select! {
-            // A change during the pause below is remembered.
-            () = shared.changed.notified() => {}
-            () = shared.closing.notified() => return,
-        }
-        if let Err(error) = shared.write() {
-            tracing::warn!(path = %shared.path.display(), %error, "the manifest is out of date");
-            // A full disk passes; try again after the pause.
-            shared.changed.notify_one();
-        }
-        tokio::select! {
-            () = tokio::time::sleep(PACE) => {}
-            () = shared.closing.notified() => return,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::system::clock;
     use crate::system::process::ProcessIdentity;
-    use handover_protocol::{ManifestDesktop, SessionId};
-    use std::os::unix::fs::PermissionsExt;
-    use std::time::Instant;
+    use handover_protocol::SessionId;
 
     fn manifest() -> Manifest {
         let own = ProcessIdentity::own().unwrap();
@@ -320,42 +220,5 @@ mod tests {
                 .iter()
                 .all(|skipped| !skipped.reason.is_empty())
         );
-    }
-
-    #[tokio::test]
-    async fn many_changes_are_few_writes_and_the_last_is_there() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("attach.json");
-        let writer = ManifestWriter::start(path.clone(), manifest()).unwrap();
-        let mode = std::fs::metadata(&path).unwrap().permissions().mode();
-        assert_eq!(mode & 0o777, 0o600);
-        let start = Instant::now();
-        let mut inodes = Vec::new();
-        let mut number = 0;
-        while start.elapsed() < Duration::from_millis(500) {
-            number += 1;
-            writer.update(|manifest| manifest.name = format!("change {number}"));
-            inodes.push(std::fs::metadata(&path).unwrap().ino());
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
-        inodes.dedup();
-        assert!(inodes.len() <= 5, "{} writes", inodes.len());
-        while read(&path).unwrap().unwrap().name != format!("change {number}") {
-            assert!(start.elapsed() < Duration::from_secs(10));
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-
-        writer.update(|manifest| {
-            manifest.desktops.push(ManifestDesktop {
-                id: "d1".into(),
-                control: handover_protocol::Control::Agent,
-            });
-        });
-        writer.clone().close().await;
-        assert!(!path.exists());
-        writer.update(|manifest| manifest.name = "late".into());
-        tokio::task::yield_now().await;
-        assert!(!path.exists());
-        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
     }
 }

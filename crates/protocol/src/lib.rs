@@ -2,7 +2,8 @@
 //!
 //! The attach socket speaks JSON-RPC 2.0, one message a line, UTF-8. For each method `x.y` there
 //! is a struct `XYParams` and, where it is not shared, a struct `XYResult`. The crate is pure: no
-//! clock, no socket, no global. The feature `client` adds an async client.
+//! clock, no socket, no global. The feature `client` adds an async client ([`client`]), the feature `server`
+//! what serves the socket, so that any program can offer its own agents on it ([`server`]).
 //!
 //! Times on the wire are RFC 3339 in UTC with milliseconds ([`Timestamp`]); durations are
 //! milliseconds in members that end in `Ms`.
@@ -25,6 +26,8 @@ mod params;
 pub mod question;
 mod requests;
 pub mod schema;
+#[cfg(feature = "server")]
+pub mod server;
 mod session;
 mod time;
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use handover_protocol::envelope::read_params;
+use handover_protocol::server::outlet::Outlet;
 use handover_protocol::{
     AbortParams, AnswerParams, ControlAcquireParams, ControlAcquireResult, ControlChangeParams,
     ControlCompleteParams, ControlPermitParams, ControlReclaimParams, ControlRequestParams,
@@ -24,7 +25,7 @@ use super::agents;
 use super::boundary::{Desktop, Session};
 use super::greeting::Greeting;
 use super::leases::Leases;
-use super::outlets::{Outlet, Outlets};
+use super::outlets::Outlets;
 use super::refused::Refused;
 use super::subscribe::{Subscription, journal};
 use crate::callers::Caller;

@@ -1,8 +1,8 @@
 //! The attach socket: JSON-RPC 2.0 for every client of the host.
 //!
 //! A connection from accept to close: [`server`] accepts it if there is a place for it
-//! ([`places`]), or turns it away ([`turn_away`]); [`connection`] reads its lines, each with the kernel's word on who wrote it, and answers through one bounded queue
-//! ([`outlets`]); [`power`] says whether this caller may make this call, before anything else is
+//! ([`places`]), or turns it away; [`connection`] reads its lines, each with the kernel's word on who wrote it, and answers through one bounded queue
+//! ([`Outlet`](handover_protocol::server::outlet::Outlet)); [`power`] says whether this caller may make this call, before anything else is
 //! looked up; [`dispatch`] reads the parameters, finds the desktop and calls it across [`boundary`].
 //!
 //! Invariants:
@@ -26,7 +26,6 @@ mod server;
 mod subscribe;
 #[cfg(test)]
 mod tests;
-mod turn_away;
 
 pub use boundary::{Answer, Desktop, Session};
 pub use outlets::{Notice, Outlets};

@@ -5,6 +5,7 @@ use std::os::unix::net::UnixListener;
 use std::sync::Arc;
 use std::time::Duration;
 
+use handover_protocol::server::turn_away::Leaving;
 use handover_store::Store;
 use tokio::net::UnixStream;
 use tokio::sync::watch;
@@ -16,7 +17,6 @@ use super::dispatch::Shared;
 use super::leases::Leases;
 use super::outlets::Outlets;
 use super::places::Places;
-use super::turn_away::Leaving;
 use crate::callers::{CallerKind, ConnectionId};
 use crate::requests::Requests;
 use crate::system::clock;

@@ -1,12 +1,11 @@
 //! `subscribe` and `journal`: the record as it was and as it grows.
 
+use handover_protocol::server::outlet::{Outlet, Room};
 use handover_protocol::{
     ErrorCode, Event, Gap, JournalParams, JournalResult, Method, Refusal, SubscribeParams,
     SubscribeResult, envelope,
 };
 use handover_store::{Live, LiveItem, Query, Store, StoreError};
-
-use super::outlets::{Outlet, Room};
 
 /// Events that a subscription reads at once while it catches up.
 const CATCH_UP: usize = 200;

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use handover_protocol::envelope::{Id, error_line};
-use handover_protocol::{MAX_REQUEST, Refusal};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy, sink};
 use tokio::net::UnixStream;
 use tokio::task::JoinSet;
+
+use crate::envelope::{Id, error_line};
+use crate::{MAX_REQUEST, Refusal};
 
 /// Clients that may be told at once. Those beyond are told as far as that goes without waiting.
 const MAX_LEAVING: usize = 64;
@@ -15,11 +16,11 @@ const LEAVING: Duration = Duration::from_secs(2);
 
 /// The clients that are turned away just now. Dropping it ends their connections.
 #[derive(Debug, Default)]
-pub(super) struct Leaving(JoinSet<()>);
+pub struct Leaving(JoinSet<()>);
 
 impl Leaving {
     /// Tells the client behind `stream` that it is not served, without keeping the caller waiting.
-    pub(super) fn turn_away(&mut self, stream: UnixStream, refusal: Refusal) {
+    pub fn turn_away(&mut self, stream: UnixStream, refusal: Refusal) {
         while self.0.try_join_next().is_some() {}
         // Its request is not read, so that there is none to answer under its id.
         let line = error_line(&Id::Null, refusal.into());

@@ -5,7 +5,7 @@ use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, OFlags, flock};
 use thiserror::Error;
 
 /// Why a lock was not taken.
@@ -55,7 +55,7 @@ impl FileLock {
                 .create(true)
                 .truncate(false)
                 .mode(0o600)
-                .custom_flags(libc::O_NOFOLLOW)
+                .custom_flags(OFlags::NOFOLLOW.bits() as i32)
                 .open(path)
                 .map_err(io)?;
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
@@ -87,7 +87,7 @@ impl FileLock {
     pub fn is_held(path: &Path) -> bool {
         let Ok(file) = OpenOptions::new()
             .read(true)
-            .custom_flags(libc::O_NOFOLLOW)
+            .custom_flags(OFlags::NOFOLLOW.bits() as i32)
             .open(path)
         else {
             return false;

@@ -7,12 +7,11 @@ use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, fchmod};
+use rustix::net::sockopt::set_socket_passcred;
 use rustix::net::{
     AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with,
 };
 use thiserror::Error;
-
-use super::creds;
 
 /// The longest path the kernel takes for a unix socket, in bytes, without its final zero.
 pub const MAX_PATH: usize = 107;
@@ -56,7 +55,7 @@ pub fn check_path(path: &Path) -> Result<(), BindError> {
 /// Binds a listening socket at `path`, mode 0600 from its birth whatever the umask, in a directory
 /// that the caller has verified ([`super::dirs`]). It is bound under a temporary name in a new 0700
 /// directory beside `path` and renamed into place, so that whoever finds `path` finds a socket that
-/// listens. An older socket of that name is replaced: hold the session's lock.
+/// listens. An older socket of that name is replaced: hold the lock that guards it.
 ///
 /// Senders' credentials are requested on the listener, so that accepted connections have them from
 /// their first byte. The listener is non-blocking.
@@ -97,7 +96,7 @@ fn bind_within(nursery: &Path, path: &Path) -> io::Result<UnixListener> {
     // Linux gives the file the mode of the socket at the instant of binding, less the umask: private
     // from birth without touching the umask, which belongs to all threads.
     fchmod(&socket, Mode::from_raw_mode(0o600))?;
-    creds::request_credentials(&socket)?;
+    set_socket_passcred(&socket, true)?;
     bind(&socket, &SocketAddrUnix::new(temporary)?)?;
     listen(&socket, 128)?;
     std::fs::rename(nursery.join("s"), path)?;
