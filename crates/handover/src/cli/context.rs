@@ -21,7 +21,7 @@ pub struct GlobalArgs {
         long,
         global = true,
         value_name = "SESSION",
-        alias = "swarm-root",
+        visible_alias = "swarm-root",
         help_heading = "Common options"
     )]
     pub session: Option<String>,
@@ -57,6 +57,8 @@ pub struct Context {
     pub socket: Option<PathBuf>,
     /// How long an answer may take.
     pub timeout: Duration,
+    /// The same if it was said: a limit for what otherwise waits as long as it takes.
+    pub explicit_timeout: Option<Duration>,
     /// How long may take what has a time limit of its own, or starts and ends processes.
     pub patience: Duration,
 }
@@ -77,6 +79,7 @@ impl Context {
             explicit_session,
             socket: args.socket,
             timeout: args.timeout.unwrap_or(ANSWER_TIMEOUT),
+            explicit_timeout: args.timeout,
             patience: args.timeout.unwrap_or(PATIENCE),
         }
     }

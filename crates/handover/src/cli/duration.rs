@@ -46,6 +46,17 @@ pub fn show(ms: u64) -> String {
     }
 }
 
+/// Writes how long ago something began, in one unit: `42s`, `3m`, `2h` or `5d`.
+pub fn age(ms: u64) -> String {
+    let seconds = ms / 1000;
+    match seconds {
+        0..60 => format!("{seconds}s"),
+        60..3600 => format!("{}m", seconds / 60),
+        3600..86_400 => format!("{}h", seconds / 3600),
+        _ => format!("{}d", seconds / 86_400),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -76,5 +87,14 @@ mod tests {
         assert_eq!(show(42_000), "42 s");
         assert_eq!(show(200_000), "3:20");
         assert_eq!(show(3_723_000), "1:02:03");
+    }
+
+    #[test]
+    fn ages() {
+        assert_eq!(age(0), "0s");
+        assert_eq!(age(59_999), "59s");
+        assert_eq!(age(60_000), "1m");
+        assert_eq!(age(7_200_000), "2h");
+        assert_eq!(age(3 * 86_400_000), "3d");
     }
 }

@@ -1,83 +1,235 @@
 //! `handover follow [ID]`: events as they happen.
 
+use std::io::Write;
+use std::pin::Pin;
+use std::time::Duration;
+
+use handover_protocol::client::{Client, ClientError};
 use handover_protocol::{
-    AgentId, ErrorCode, Event, Gap, Method, ResultParams, ResultResult, SubscribeParams,
-    SubscribeResult,
+    AgentId, ErrorCode, Event, Gap, JournalParams, JournalResult, Method, ResultParams,
+    ResultResult, SubscribeParams, SubscribeResult,
 };
 
-use super::agent;
 use super::context::{Context, block_on, print_json};
 use super::failure::Failure;
-use super::log;
+use super::locate;
 use super::session::Session;
+use super::story::{self, Story};
+use super::style::Style;
+use crate::lineage;
+
+/// How long nothing may be heard of an agent before the host is asked whether it has ended.
+const LOOK_AGAIN: Duration = Duration::from_secs(2);
+
+/// How long what an ended agent left behind may take to arrive.
+const LAST_EVENTS: Duration = Duration::from_secs(1);
 
 /// Arguments of `handover follow`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Only what is about this agent
+    /// Only what is about this agent, by its id or the beginning of it; ends when the agent does
+    #[arg(value_parser = locate::id)]
     id: Option<AgentId>,
+    /// Begin with the event after this number, as to go on where an earlier one stopped
+    #[arg(long, value_name = "SEQ")]
+    since: Option<u64>,
+    /// Everything of the session, as without an agent
+    #[arg(long, conflicts_with = "id")]
+    all: bool,
 }
 
-/// Runs `handover follow`, until it is interrupted or the host ends.
+/// Runs `handover follow`, until the agent or the host ends or it is interrupted.
 pub fn run(args: Args, context: &Context) -> Result<(), Failure> {
+    let style = Style::of_stdout();
     block_on(async {
-        let mut session = match &args.id {
-            None => Session::open(context).await?,
-            Some(id) => {
-                // Only the agent's own host knows it.
-                let params = ResultParams { id: id.clone() };
-                let known = agent::on_its_host(context, async |session| {
-                    session
-                        .call::<_, ResultResult>(Method::Result, &params)
-                        .await
-                });
-                known.await?.0
-            }
+        let Some(wanted) = &args.id else {
+            let session = Session::open(context).await?;
+            let params = SubscribeParams {
+                since: args.since,
+                ..SubscribeParams::default()
+            };
+            let story = Story::of_all(style);
+            return stream(session, params, context, |event| story.tell(event)).await;
         };
+        let locate::Found { session, id } = locate::agent(context, wanted).await?;
+        let story = Story::of_one(style);
+        let params = ResultParams { id: id.clone() };
+        let now: ResultResult = session.call(Method::Result, &params).await?;
+        if lineage::ended(now.status) {
+            return replay(&session, &id, args.since, context, &story).await;
+        }
         let params = SubscribeParams {
-            since: None,
-            kinds: None,
-            agent: args.id,
+            since: args.since,
+            agent: Some(id),
+            ..SubscribeParams::default()
         };
-        stream(&mut session, &params, context).await
+        stream(session, params, context, |event| story.tell(event)).await
     })
 }
 
-/// Prints the events that `params` choose, as they come.
+/// Prints the events that `params` choose, as they come; if they choose an agent, until it ends.
+///
+/// # Errors
+/// The host's refusal; an interrupt; `session_unknown` when the host ends.
 pub async fn stream(
-    session: &mut Session,
-    params: &SubscribeParams,
+    mut session: Session,
+    params: SubscribeParams,
     context: &Context,
+    show: impl Fn(&Event) -> String,
 ) -> Result<(), Failure> {
-    let SubscribeResult { .. } = session.call(Method::Subscribe, params).await?;
+    let begun: SubscribeResult = session.call(Method::Subscribe, &params).await?;
+    let mut printer = Printer {
+        context,
+        seen: begun.cursor,
+        show,
+    };
+    let Some(agent) = &params.agent else {
+        return loop {
+            let news = tokio::select! {
+                news = session.notifications.recv() => news,
+                _ = tokio::signal::ctrl_c() => break Err(printer.interrupted()),
+            };
+            match news {
+                Some(news) => printer.print(&news.method, news.params)?,
+                None => break Err(printer.lost()),
+            };
+        };
+    };
+    let mut asking = ask(session.client.clone(), agent.clone());
+    let mut ended = false;
     loop {
-        let news = tokio::select! {
-            news = session.notifications.recv() => news,
-            _ = tokio::signal::ctrl_c() => return Err(Failure::interrupted()),
-        };
-        let Some(news) = news else {
-            let message = "the host has ended, or the connection to it was lost";
-            return Err(Failure::new(ErrorCode::SessionUnknown, message));
-        };
-        match news.method.as_str() {
-            "event" if context.json => print_json(&news.params)?,
-            "event" => {
-                if let Ok(event) = serde_json::from_value::<Event>(news.params) {
-                    context.print(&event, log::line)?;
+        tokio::select! {
+            biased;
+            _ = tokio::signal::ctrl_c() => return Err(printer.interrupted()),
+            news = session.notifications.recv() => {
+                let news = news.ok_or_else(|| printer.lost())?;
+                let event = printer.print(&news.method, news.params)?;
+                if event.is_some_and(|event| story::ends(&event, agent)) {
+                    return Ok(());
                 }
+            }
+            // Nothing has come for a while after the end: what tells of it was left out, or is older
+            // than the subscription.
+            () = tokio::time::sleep(LAST_EVENTS), if ended => return Ok(()),
+            answer = &mut asking, if !ended => {
+                ended = lineage::ended(answer?.status);
+                asking = ask(session.client.clone(), agent.clone());
+            }
+        }
+    }
+}
+
+type Answer = Pin<Box<dyn Future<Output = Result<ResultResult, ClientError>>>>;
+
+/// Asks, in a while, how the agent stands.
+fn ask(client: Client, id: AgentId) -> Answer {
+    Box::pin(async move {
+        tokio::time::sleep(LOOK_AGAIN).await;
+        client
+            .call(Method::Result, &ResultParams { id }, None)
+            .await
+    })
+}
+
+/// Prints what the record has of an agent that has ended: its end, or all of it after number `since`.
+async fn replay(
+    session: &Session,
+    id: &AgentId,
+    since: Option<u64>,
+    context: &Context,
+    story: &Story,
+) -> Result<(), Failure> {
+    let kinds = since.is_none().then(|| vec!["agent_status".to_owned()]);
+    let (mut from, mut last) = (since.unwrap_or(0), None);
+    loop {
+        let params = JournalParams {
+            since: Some(from),
+            limit: None,
+            kinds: kinds.clone(),
+        };
+        let page: JournalResult = session.call(Method::Journal, &params).await?;
+        let over = page.events.is_empty() && page.next <= from;
+        for event in page.events {
+            if event.agent.as_ref() != Some(id) {
+                continue;
+            }
+            if since.is_some() {
+                context.print(&event, |event| story.tell(event))?;
+            } else {
+                last = Some(event);
+            }
+        }
+        if over {
+            break;
+        }
+        from = page.next;
+    }
+    match last {
+        Some(event) => context.print(&event, |event| story.tell(event)),
+        None => Ok(()),
+    }
+}
+
+/// Prints notifications, and knows how far it came.
+struct Printer<'a, F> {
+    context: &'a Context,
+    /// The last number that was printed or passed over.
+    seen: u64,
+    show: F,
+}
+
+impl<F: Fn(&Event) -> String> Printer<'_, F> {
+    /// Prints one notification, and gives the event that it was.
+    fn print(&mut self, method: &str, params: serde_json::Value) -> Result<Option<Event>, Failure> {
+        match method {
+            "event" => {
+                if self.context.json {
+                    print_json(&params)?;
+                }
+                let Ok(event) = serde_json::from_value::<Event>(params) else {
+                    return Ok(None);
+                };
+                self.seen = event.seq;
+                if !self.context.json {
+                    self.context.print(&event, &self.show)?;
+                }
+                Ok(Some(event))
             }
             "gap" => {
-                if let Ok(gap) = serde_json::from_value::<Gap>(news.params) {
-                    let json = serde_json::json!({ "kind": "gap", "from": gap.from, "to": gap.to });
-                    context.print(&json, |_| {
-                        format!(
-                            "… events {} to {} were left out; see `handover log`",
-                            gap.from, gap.to
-                        )
-                    })?;
-                }
+                let Ok(gap) = serde_json::from_value::<Gap>(params) else {
+                    return Ok(None);
+                };
+                self.seen = gap.to;
+                let json = serde_json::json!({ "kind": "gap", "from": gap.from, "to": gap.to });
+                self.context.print(&json, |_| {
+                    format!(
+                        "… events {} to {} were left out; see `handover log`",
+                        gap.from, gap.to
+                    )
+                })?;
+                Ok(None)
             }
-            _ => {}
+            _ => Ok(None),
         }
+    }
+
+    fn interrupted(&self) -> Failure {
+        if !self.context.json {
+            // If standard error is closed, nobody misses it.
+            let _ = writeln!(
+                std::io::stderr().lock(),
+                "--since {} goes on from here",
+                self.seen
+            );
+        }
+        Failure::interrupted()
+    }
+
+    fn lost(&self) -> Failure {
+        let message = format!(
+            "the host has ended, or the connection to it was lost; --since {} goes on from here",
+            self.seen
+        );
+        Failure::new(ErrorCode::SessionUnknown, message).with("since", self.seen)
     }
 }

@@ -9,6 +9,7 @@ use super::Cli;
 /// The methods that each command calls, besides `hello` and those that only look.
 const COMMANDS: &[(&str, &[Method])] = &[
     ("abort", &[Method::Abort]),
+    ("agent run", &[Method::Spawn]),
     ("answer", &[Method::Answer]),
     ("completions", &[]),
     ("desktop click", &[Method::DesktopClick]),
@@ -28,6 +29,7 @@ const COMMANDS: &[(&str, &[Method])] = &[
     ("follow", &[]),
     // Is a host: nothing acts through it but what calls it.
     ("host", &[]),
+    ("install-links", &[]),
     ("list", &[]),
     ("log", &[]),
     ("man", &[]),

@@ -28,8 +28,8 @@ pub struct Options {
     /// The desktop's size in pixels [default: 1280x800]
     #[arg(long, value_name = "WxH", requires = "desktop")]
     pub size: Option<Size>,
-    /// The most agents that run at once; there are none to run in this version
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=64))]
+    /// The most agents that run at once; others wait for their turn
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub max_agents: u16,
     /// How long desktops go on if the host dies
     #[arg(long, value_name = "DURATION", default_value = "1h", value_parser = duration::parse)]

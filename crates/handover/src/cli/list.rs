@@ -1,30 +1,41 @@
 //! `handover list`: desktops, agents and open requests of a session.
 
+use std::time::SystemTime;
+
 use handover_protocol::{
-    AgentView, Control, DesktopView, ListParams, ListResult, Method, Phase, RequestView,
+    AgentStatus, AgentView, Control, DesktopView, ListParams, ListResult, Method, Phase,
+    RequestView, Timestamp,
 };
 
 use super::context::{Context, block_on};
 use super::duration;
 use super::failure::Failure;
 use super::session::Session;
-use super::table::Table;
+use super::style::Style;
+use super::table::{Cell, Table};
 use super::text::{plain, shortened};
+use crate::lineage;
 
 /// Runs `handover list`.
 pub fn run(context: &Context) -> Result<(), Failure> {
     block_on(async {
         let session = Session::open(context).await?;
         let list: ListResult = session.call(Method::List, &ListParams {}).await?;
-        context.print(&list, render)
+        context.print(&list, |list| render(list, Style::of_stdout(), now()))
     })
 }
 
-fn render(list: &ListResult) -> String {
+/// The wall clock; before 1970, which no clock shows, all began just now.
+pub fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    Timestamp::from_unix(since.unwrap_or_default())
+}
+
+fn render(list: &ListResult, style: Style, now: Timestamp) -> String {
     let mut text = format!("session {}\n", list.session);
     text.push_str(&desktops(&list.desktops));
     if !list.agents.is_empty() {
-        text.push_str(&agents(&list.agents));
+        text.push_str(&agents(&list.agents, style, now));
     }
     if !list.requests.is_empty() {
         text.push_str(&requests(&list.requests));
@@ -70,23 +81,63 @@ pub fn control(control: Control, phase: Phase) -> &'static str {
     }
 }
 
-fn agents(agents: &[AgentView]) -> String {
-    let mut table = Table::new(["AGENT", "TYPE", "STATUS", "PENDING", "TASK"]);
-    for agent in agents {
-        let indent = "  ".repeat(agent.depth.min(8) as usize);
-        table.row([
-            format!("{indent}{}", plain(agent.id.as_str())),
-            plain(&agent.kind),
-            // Serialised as the wire names it.
-            serde_json::to_value(agent.status)
-                .ok()
-                .and_then(|status| status.as_str().map(str::to_owned))
-                .unwrap_or_default(),
-            agent.pending.to_string(),
-            shortened(&agent.task, 60),
-        ]);
+/// The tree of agents, a line each.
+pub fn agents(agents: &[AgentView], style: Style, now: Timestamp) -> String {
+    let noted = agents.iter().any(|agent| note(agent).is_some());
+    let mut headings = vec!["AGENT", "NAME", "TYPE", "STATUS", "AGE", "PENDING", "TASK"];
+    headings.extend(noted.then_some("NOTE"));
+    let mut table = Table::plain();
+    table.cells(
+        headings
+            .into_iter()
+            .map(|text| text.to_owned().into())
+            .collect(),
+    );
+    for branch in lineage::tree(agents) {
+        let agent = branch.agent;
+        let age = agent.started_at.map_or_else(
+            || "-".to_owned(),
+            |started| duration::age(now.unix_ms().saturating_sub(started.unix_ms())),
+        );
+        let pending = (agent.pending > 0).then(|| style.alert()).flatten();
+        let id = format!("{}{}", branch.lines, plain(agent.id.as_str()));
+        let mut cells = vec![
+            id.into(),
+            shortened(&agent.name, 24).into(),
+            shortened(&agent.kind, 16).into(),
+            Cell::painted(status(agent.status), style.status(agent.status)),
+            age.into(),
+            Cell::painted(agent.pending.to_string(), pending),
+            shortened(&agent.task, 60).into(),
+        ];
+        if noted {
+            let note = note(agent).unwrap_or_default();
+            cells.push(Cell::painted(note, style.dim()));
+        }
+        table.cells(cells);
     }
     table.render("  ")
+}
+
+/// What else a person should know of an agent that has not ended.
+fn note(agent: &AgentView) -> Option<String> {
+    let reason = agent.not_steerable.as_ref()?;
+    (!lineage::ended(agent.status)).then(|| format!("not steerable: {}", shortened(reason, 80)))
+}
+
+/// The word for a status, as on the wire.
+pub fn status(status: AgentStatus) -> &'static str {
+    match status {
+        AgentStatus::Queued => "queued",
+        AgentStatus::Starting => "starting",
+        AgentStatus::Running => "running",
+        AgentStatus::Waiting => "waiting",
+        AgentStatus::Done => "done",
+        AgentStatus::Failed => "failed",
+        AgentStatus::Aborted => "aborted",
+        AgentStatus::CancelledBeforeStart => "cancelled-before-start",
+        AgentStatus::Interrupted => "interrupted",
+    }
 }
 
 fn requests(requests: &[RequestView]) -> String {
@@ -123,6 +174,9 @@ mod tests {
 
     use super::*;
 
+    /// 2026-01-31T09:40:00Z.
+    const NOW: Timestamp = Timestamp(1_769_852_400_000);
+
     #[test]
     fn control_that_cannot_be_shown_to_have_ended_is_nobodys() {
         let word = |control, phase| super::control(control, phase);
@@ -147,8 +201,14 @@ mod tests {
             ],
             "agents": [
                 {"id": "a1", "name": "a1", "type": "command", "status": "running", "parent": null,
-                 "depth": 0, "task": "buy\nmilk", "startedAt": null, "outputFile": null,
-                 "pending": 0},
+                 "depth": 0, "task": "buy\nmilk", "startedAt": "2026-01-31T09:30:00.000Z",
+                 "outputFile": null, "pending": 0, "notSteerable": "it takes no messages"},
+                {"id": "b7", "name": "漢字\u{1b}[2J", "type": "codex", "status": "waiting",
+                 "parent": null, "depth": 0, "task": "y", "startedAt": "2026-01-31T09:39:59.000Z",
+                 "outputFile": null, "pending": 1},
+                {"id": "a3", "name": "docs", "type": "pi", "status": "running",
+                 "parent": "a1", "depth": 1, "task": "z", "startedAt": "2026-01-29T09:30:00.000Z",
+                 "outputFile": null, "pending": 0},
                 {"id": "a2", "name": "a2", "type": "pi", "status": "cancelled-before-start",
                  "parent": "a1", "depth": 1, "task": "x", "startedAt": null, "outputFile": null,
                  "pending": 2}
@@ -161,14 +221,16 @@ mod tests {
             ]
         }))
         .unwrap();
-        insta::assert_snapshot!(render(&list), @r"
+        insta::assert_snapshot!(render(&list, Style::default(), NOW), @r"
         session k3j2h1x9
           DESKTOP  SIZE      CONTROL           EPOCH  HOLDER
           d1       1280x800  human             3      ada (pid 7), 27 s left
           d2       640x480   agent (draining)  1
-          AGENT  TYPE     STATUS                  PENDING  TASK
-          a1     command  running                 0        buy\nmilk
-            a2   pi       cancelled-before-start  2        x
+          AGENT  NAME           TYPE     STATUS                  AGE  PENDING  TASK       NOTE
+          a1     a1             command  running                 10m  0        buy\nmilk  not steerable: it takes no messages
+          ├─ a3  docs           pi       running                 2d   0        z
+          └─ a2  a2             pi       cancelled-before-start  -    2        x
+          b7     漢字\u{1b}[2J  codex    waiting                 1s   1        y
           request r1 on d1: log in \u{1b}[31m
             take over with: handover watch d1 --control
           request r2: which
@@ -181,7 +243,7 @@ mod tests {
     fn nothing_there() {
         let list: ListResult =
             serde_json::from_value(json!({"session": "s", "desktops": [], "agents": []})).unwrap();
-        insta::assert_snapshot!(render(&list), @"
+        insta::assert_snapshot!(render(&list, Style::default(), NOW), @"
         session s
           no desktops; `handover desktop new` makes one
         ");

@@ -34,7 +34,7 @@ pub struct Args {
 /// Runs `handover log`.
 pub fn run(args: Args, context: &Context) -> Result<(), Failure> {
     block_on(async {
-        let mut record = Record::find(context).await?;
+        let record = Record::find(context).await?;
         let (events, _) = record.all(args.since, &args.kinds).await?;
         let first = args
             .limit
@@ -42,7 +42,7 @@ pub fn run(args: Args, context: &Context) -> Result<(), Failure> {
         for event in &events[first..] {
             context.print(event, line)?;
         }
-        match &mut record.host {
+        match record.host {
             Some(host) if args.follow => {
                 let kinds = (!args.kinds.is_empty()).then_some(args.kinds);
                 let since = Some(events.last().map_or(args.since, |event| event.seq));
@@ -51,7 +51,7 @@ pub fn run(args: Args, context: &Context) -> Result<(), Failure> {
                     kinds,
                     agent: None,
                 };
-                follow::stream(host, &params, context).await
+                follow::stream(host, params, context, line).await
             }
             _ => Ok(()),
         }
@@ -60,18 +60,18 @@ pub fn run(args: Args, context: &Context) -> Result<(), Failure> {
 
 /// One event on one line for people.
 pub fn line(event: &Event) -> String {
+    format!("{:>5} {} {}", event.seq, event.at, told(event))
+}
+
+/// The same, without its number and time.
+pub fn told(event: &Event) -> String {
     let source = match event.source {
         Source::Human => "human",
         Source::Agent => "agent",
         Source::App => "app",
         Source::Host => "host",
     };
-    let mut line = format!(
-        "{:>5} {} {source:<5} {}",
-        event.seq,
-        event.at,
-        plain(&event.kind)
-    );
+    let mut line = format!("{source:<5} {}", plain(&event.kind));
     if let Some(desktop) = &event.desktop {
         line.push_str(&format!(" {}", plain(desktop.as_str())));
     }

@@ -16,10 +16,13 @@ mod follow;
 #[cfg(test)]
 mod gates;
 mod host;
+mod links;
 mod list;
+mod locate;
 mod log;
 mod man;
 mod mcp;
+mod outcome;
 mod pause;
 mod ready;
 mod record;
@@ -29,6 +32,8 @@ mod session;
 mod sessions;
 mod steer;
 mod stop_all;
+mod story;
+mod style;
 mod table;
 mod takeover;
 mod text;
@@ -87,6 +92,9 @@ enum Command {
     Resume(pause::Args),
     /// Pause every desktop and abort every agent
     StopAll,
+    /// Start agents
+    #[command(subcommand)]
+    Agent(agent::Command),
     /// Answer an agent's question
     Answer(answer::Args),
     /// Send a message into a running agent
@@ -95,7 +103,7 @@ enum Command {
     Abort(abort::Args),
     /// Print what an agent came to
     Result(result::Args),
-    /// Print events as they happen
+    /// Print what one agent or all do, as it happens
     Follow(follow::Args),
     /// Print the record of a session
     Log(log::Args),
@@ -107,6 +115,8 @@ enum Command {
     Doctor,
     /// Be the tools of one agent, over MCP on standard input and output
     Mcp(mcp::Args),
+    /// Make swarm-list, swarm-steer, swarm-abort, swarm-result and swarm-attach in a directory
+    InstallLinks(links::Args),
     /// Print a completion script for a shell
     Completions(completions::Args),
     /// Print the manual page
@@ -115,7 +125,12 @@ enum Command {
 
 /// Runs the command that the process was started with.
 pub fn main() -> ExitCode {
-    run(std::env::args_os().collect())
+    run(links::meant(std::env::args_os().collect()))
+}
+
+/// Whether the program was started by one of its other names, which say the command.
+pub fn has_other_name(program: &std::ffi::OsStr) -> bool {
+    links::command(program).is_some()
 }
 
 fn run(args: Vec<OsString>) -> ExitCode {
@@ -148,6 +163,7 @@ fn dispatch(command: Command, context: &Context) -> Result<(), Failure> {
             pause::run(args, handover_protocol::Method::ControlResume, context)
         }
         Command::StopAll => stop_all::run(context),
+        Command::Agent(command) => agent::run(command, context),
         Command::Answer(args) => answer::run(args, context),
         Command::Steer(args) => steer::run(args, context),
         Command::Abort(args) => abort::run(args, context),
@@ -158,6 +174,7 @@ fn dispatch(command: Command, context: &Context) -> Result<(), Failure> {
         Command::Verify(args) => verify::run(args, context),
         Command::Doctor => doctor::run(context),
         Command::Mcp(args) => mcp::run(args, context),
+        Command::InstallLinks(args) => links::run(&args, context),
         Command::Completions(args) => completions::run(&args, context),
         Command::Man(args) => man::run(&args, context),
     }

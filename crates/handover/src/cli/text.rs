@@ -14,9 +14,19 @@ pub fn plain(text: &str) -> String {
     shown
 }
 
-/// The same, but lines stay lines.
+/// The same, but lines stay lines, also those that end as on Windows, and tabs stay tabs.
 pub fn plain_lines(text: &str) -> String {
-    text.split('\n').map(plain).collect::<Vec<_>>().join("\n")
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        match c {
+            '\n' | '\t' => shown.push(c),
+            '\r' if rest.peek() == Some(&'\n') => {}
+            c if is_harmful(c) => shown.extend(c.escape_default()),
+            c => shown.push(c),
+        }
+    }
+    shown
 }
 
 /// `text` on one line and at most `width` characters long.
@@ -38,6 +48,7 @@ fn is_harmful(c: char) -> bool {
             | '\u{2066}'..='\u{2069}'                // direction isolates
             | '\u{2028}' | '\u{2029}'                // line and paragraph separators
             | '\u{feff}' | '\u{fff9}'..='\u{fffb}'   // invisible, and interlinear annotations
+            | '\u{e0000}'..='\u{e007f}'              // tags: a text that nobody sees
         )
 }
 
@@ -54,6 +65,27 @@ mod tests {
         assert_eq!(plain("a\u{202e}b"), r"a\u{202e}b");
         assert_eq!(plain("grüße 漢字 😀 \\"), "grüße 漢字 😀 \\");
         assert_eq!(plain_lines("a\nb\r"), "a\nb\\r");
+        assert_eq!(plain_lines("a\r\n\tb\u{1b}c\n"), "a\n\tb\\u{1b}c\n");
+    }
+
+    #[test]
+    fn nothing_that_a_terminal_acts_on_is_left() {
+        let harmful = (0..0x20)
+            .chain(0x7f..0xa0)
+            .chain([0x61c, 0x200e, 0x200f, 0x2028, 0x2029, 0xfeff])
+            .chain(0x202a..0x202f)
+            .chain(0x2066..0x206a)
+            .chain(0xe0001..0xe0080)
+            .filter_map(char::from_u32);
+        for c in harmful {
+            let text = format!("a{c}b");
+            assert!(!plain(&text).contains(c), "{c:?}");
+            assert!(
+                matches!(c, '\n' | '\t') || !plain_lines(&text).contains(c),
+                "{c:?}"
+            );
+            assert!(!shortened(&text, 100).contains(c), "{c:?}");
+        }
     }
 
     #[test]

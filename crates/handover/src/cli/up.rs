@@ -29,6 +29,7 @@ pub fn run(options: &Options, context: &Context) -> Result<(), Failure> {
     }
     arguments.extend(options.name.as_ref().map(|name| format!("--name={name}")));
     arguments.extend(options.size.map(|size| format!("--size={size}")));
+    arguments.push(format!("--max-agents={}", options.max_agents));
     arguments.push(format!(
         "--orphan-timeout={}ms",
         options.orphan_timeout.as_millis()

@@ -55,14 +55,16 @@ fn message(error: &clap::Error, args: &[OsString]) -> String {
         .join(" ")
 }
 
-/// The words before any text: `desktop type`, `steer`.
+/// The words before any text: `desktop type`, `agent run`, `steer`.
 fn commands(args: &[OsString]) -> impl Iterator<Item = &str> {
     let words = args.iter().skip(1).filter_map(|word| word.to_str());
     let mut words = words.filter(|word| !word.starts_with('-')).peekable();
     let first = words.next();
-    let second = words
-        .next()
-        .filter(|word| first == Some("desktop") && TYPED.contains(word));
+    let second = words.next().filter(|word| match first {
+        Some("desktop") => TYPED.contains(word),
+        Some("agent") => *word == "run",
+        _ => false,
+    });
     first.into_iter().chain(second)
 }
 
@@ -72,7 +74,10 @@ const TYPED: [&str; 2] = ["type", "key"];
 fn takes_text(args: &[OsString]) -> bool {
     // A word anywhere: an option's value may stand before the command.
     let has = |name: &str| args.iter().skip(1).any(|word| word == OsStr::new(name));
-    has("answer") || has("steer") || (has("desktop") && TYPED.iter().any(|word| has(word)))
+    has("answer")
+        || has("steer")
+        || (has("agent") && has("run"))
+        || (has("desktop") && TYPED.iter().any(|word| has(word)))
 }
 
 fn wants_json(args: &[OsString]) -> bool {
@@ -109,6 +114,8 @@ mod tests {
             "handover --session s desktop --json type my hunter2",
             "handover steer a1 my hunter2",
             "handover answer r1 my hunter2",
+            "handover agent run --hunter2",
+            "handover agent run --driver pi --env hunter2 -- x",
         ] {
             assert!(!told(line).contains("hunter2"), "{line}: {}", told(line));
         }
