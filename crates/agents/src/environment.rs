@@ -103,6 +103,15 @@ pub trait Tree: Send + Sync {
     fn end(&self, grace: Duration) -> Pending<Vec<u32>>;
 }
 
+/// A question that people were asked.
+pub struct Asked {
+    /// The request that it is listed as.
+    pub request: RequestId,
+    /// Their answer in words, or `None` if the question was cancelled. Dropped, the question is
+    /// withdrawn.
+    pub answer: Pending<Option<String>>,
+}
+
 /// The host around the manager.
 pub trait Environment: Send + Sync + 'static {
     /// Stores a change; it is durable when this answers. Changes are ordered as the calls are made,
@@ -137,14 +146,13 @@ pub trait Environment: Send + Sync + 'static {
     /// What an agent whose turn has ended still waits for, in words: an answer of a person, or its
     /// desktop. None if for nothing.
     fn waits_for(&self, id: &AgentId, desktop: Option<&DesktopId>) -> Option<String>;
-    /// Asks people whether the agent may do something. The answer is theirs in words, or `None` if the
-    /// question was cancelled. Dropping it withdraws the question.
+    /// Asks people whether the agent may do something. The error is for people.
     fn ask(
         &self,
         id: &AgentId,
         desktop: Option<&DesktopId>,
         what: &str,
-    ) -> Pending<Result<(RequestId, Pending<Option<String>>), String>>;
+    ) -> Pending<Result<Asked, String>>;
 
     /// The list of agents has changed.
     fn changed(&self);

@@ -2,9 +2,14 @@
 //!
 //! - [`driver`]: one program's protocol each, without I/O;
 //! - `run`: one task per running agent, which owns its driver and its pipes;
-//! - `manager`: the agents of a session: queue, tree, states, receipts, abort, announcements;
+//! - [`manager`]: the agents of a session: queue, tree, states, receipts, abort, announcements;
 //! - [`environment`]: what the manager asks of the host around it.
 #![forbid(unsafe_code)]
 
 pub mod driver;
 pub mod environment;
+pub mod manager;
+mod run;
+
+pub use environment::{By, Environment};
+pub use manager::{Limits, Manager, Settings};

@@ -1,0 +1,393 @@
+//! The agents in memory: their order, their tree, and who may start next.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::Arc;
+
+use handover_protocol::{AgentId, AgentStatus, DesktopId, RequestId, SteerId, SteerWhen};
+use tokio::sync::{mpsc, watch};
+
+use super::limits::{CLOSED_STEERS, Limits, Rate};
+use super::receipt::{Receipt, is_final};
+use super::task::{Task, has_ended};
+use crate::run::{Launch, Order};
+
+/// All agents of a session.
+#[derive(Debug)]
+pub(crate) struct Table {
+    /// By order.
+    agents: BTreeMap<u64, Entry>,
+    orders: HashMap<AgentId, u64>,
+    /// Those that wait for their turn, by order.
+    queue: VecDeque<u64>,
+    last: u64,
+    /// Set when the session ends: nothing begins any more.
+    pub closing: bool,
+    /// What people start.
+    pub people: Rate,
+    /// What agents start.
+    pub programs: Rate,
+}
+
+/// One agent.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    /// What is stored of it.
+    pub task: Task,
+    /// What an unfinished one has beyond that.
+    pub work: Option<Work>,
+}
+
+/// What belongs to an unfinished agent.
+#[derive(Debug)]
+pub(crate) struct Work {
+    /// What is to be started; taken at the start.
+    pub launch: Option<Box<Launch>>,
+    /// Set for a program's own subagent.
+    pub native: Option<Native>,
+    /// When a steer can be put to it; the first is done without a wish.
+    pub when: &'static [SteerWhen],
+    /// The desktops that it uses.
+    pub desktops: Vec<DesktopId>,
+    /// The permission that its program asks for, by the program's name for the question.
+    pub asked: BTreeMap<String, RequestId>,
+    /// Somebody ends it.
+    pub aborting: bool,
+    /// The way to its run; the run's end closes it.
+    pub inbox: Option<mpsc::Sender<Order>>,
+    /// Tells its run to end.
+    pub abort: watch::Sender<bool>,
+    /// What is known about its steers.
+    pub steers: Steers,
+    /// Told when it has ended.
+    pub ended: watch::Sender<Option<Ending>>,
+}
+
+/// Where a program's own subagent is found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Native {
+    /// The agent whose program started it.
+    pub root: AgentId,
+    /// The program's name for it.
+    pub name: String,
+}
+
+/// How an agent ended, for those that wait for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Ending {
+    /// How it stands.
+    pub status: AgentStatus,
+    /// Pids that could not be ended.
+    pub survivors: Vec<u32>,
+}
+
+impl Work {
+    pub fn new(launch: Option<Box<Launch>>, native: Option<Native>) -> Self {
+        Self {
+            launch,
+            native,
+            when: &[],
+            desktops: Vec::new(),
+            asked: BTreeMap::new(),
+            aborting: false,
+            inbox: None,
+            abort: watch::Sender::new(false),
+            steers: Steers::default(),
+            ended: watch::Sender::new(None),
+        }
+    }
+}
+
+/// The receipts of one agent: the open ones, and the last that were closed.
+#[derive(Debug, Default)]
+pub(crate) struct Steers {
+    by_id: HashMap<SteerId, Arc<Receipt>>,
+    /// In the order in which they were closed.
+    closed: VecDeque<SteerId>,
+}
+
+impl Steers {
+    pub fn get(&self, id: &SteerId) -> Option<Arc<Receipt>> {
+        self.by_id.get(id).cloned()
+    }
+
+    pub fn open(&self) -> usize {
+        self.by_id.len() - self.closed.len()
+    }
+
+    pub fn add(&mut self, id: SteerId, receipt: Arc<Receipt>) {
+        self.by_id.insert(id, receipt);
+    }
+
+    /// Forgets one that was never accepted.
+    pub fn forget(&mut self, id: &SteerId) {
+        self.by_id.remove(id);
+        self.closed.retain(|closed| closed != id);
+    }
+
+    /// Counts a closed receipt among those that may be forgotten.
+    pub fn close(&mut self, id: &SteerId) {
+        self.closed.push_back(id.clone());
+        while self.closed.len() > CLOSED_STEERS {
+            if let Some(oldest) = self.closed.pop_front() {
+                self.by_id.remove(&oldest);
+            }
+        }
+    }
+
+    /// Those whose receipt is open.
+    pub fn unfinished(&self) -> Vec<(SteerId, Arc<Receipt>)> {
+        self.by_id
+            .iter()
+            .filter(|(_, receipt)| !is_final(receipt.known().state))
+            .map(|(id, receipt)| (id.clone(), receipt.clone()))
+            .collect()
+    }
+}
+
+impl Table {
+    pub fn new() -> Self {
+        Self {
+            agents: BTreeMap::new(),
+            orders: HashMap::new(),
+            queue: VecDeque::new(),
+            last: 0,
+            closing: false,
+            people: Rate::of_people(),
+            programs: Rate::of_agents(),
+        }
+    }
+
+    /// The order of the next agent.
+    pub fn next_order(&mut self) -> u64 {
+        self.last += 1;
+        self.last
+    }
+
+    pub fn insert(&mut self, task: Task, work: Option<Work>) {
+        self.last = self.last.max(task.order);
+        self.orders.insert(task.id.clone(), task.order);
+        self.agents.insert(task.order, Entry { task, work });
+    }
+
+    /// Takes back an agent that could not be stored.
+    pub fn remove(&mut self, id: &AgentId) {
+        if let Some(order) = self.orders.remove(id) {
+            self.agents.remove(&order);
+            self.queue.retain(|&queued| queued != order);
+        }
+    }
+
+    pub fn get(&self, id: &AgentId) -> Option<&Entry> {
+        self.agents.get(self.orders.get(id)?)
+    }
+
+    pub fn get_mut(&mut self, id: &AgentId) -> Option<&mut Entry> {
+        self.agents.get_mut(self.orders.get(id)?)
+    }
+
+    /// The work of an unfinished agent.
+    pub fn work_mut(&mut self, id: &AgentId) -> Option<&mut Work> {
+        self.get_mut(id)?.work.as_mut()
+    }
+
+    /// All, oldest first.
+    pub fn all(&self) -> impl DoubleEndedIterator<Item = &Entry> {
+        self.agents.values()
+    }
+
+    /// Those that have not ended, oldest first.
+    pub fn unfinished(&self) -> impl Iterator<Item = &Entry> {
+        self.all().filter(|entry| entry.work.is_some())
+    }
+
+    /// A program's own subagent.
+    pub fn native(&self, root: &AgentId, name: &str) -> Option<&Entry> {
+        self.unfinished().find(|entry| {
+            let native = entry.work.as_ref().and_then(|work| work.native.as_ref());
+            native.is_some_and(|native| native.root == *root && native.name == name)
+        })
+    }
+
+    /// The agents below `id` that have not ended, parents before their children.
+    pub fn below(&self, id: &AgentId) -> Vec<AgentId> {
+        let mut found = vec![id.clone()];
+        let mut next = 0;
+        while let Some(parent) = found.get(next).cloned() {
+            let children = self
+                .unfinished()
+                .filter(|entry| entry.task.parent.as_ref() == Some(&parent));
+            found.extend(children.map(|entry| entry.task.id.clone()));
+            next += 1;
+        }
+        found.remove(0);
+        found
+    }
+
+    /// Whether `id` is below `ancestor`.
+    pub fn is_below(&self, id: &AgentId, ancestor: &AgentId) -> bool {
+        let mut parent = self.get(id).and_then(|entry| entry.task.parent.as_ref());
+        while let Some(above) = parent {
+            if above == ancestor {
+                return true;
+            }
+            parent = self.get(above).and_then(|entry| entry.task.parent.as_ref());
+        }
+        false
+    }
+
+    /// The unfinished children of an agent.
+    pub fn children(&self, id: &AgentId) -> usize {
+        self.unfinished()
+            .filter(|entry| entry.task.parent.as_ref() == Some(id))
+            .count()
+    }
+
+    /// How many wait for their turn.
+    pub fn queued(&self) -> usize {
+        self.queue.len()
+    }
+
+    pub fn enqueue(&mut self, order: u64) {
+        self.queue.push_back(order);
+    }
+
+    /// Takes an agent out of the queue.
+    pub fn unqueue(&mut self, id: &AgentId) {
+        if let Some(&order) = self.orders.get(id) {
+            self.queue.retain(|&queued| queued != order);
+        }
+    }
+
+    /// The next agent that may start, taken from the queue.
+    pub fn next_to_start(&mut self, limits: &Limits) -> Option<AgentId> {
+        if self.closing || self.queue.is_empty() || self.occupied() >= limits.running {
+            return None;
+        }
+        let order = self.queue.pop_front()?;
+        Some(self.agents.get(&order)?.task.id.clone())
+    }
+
+    /// Agents that count as working: with a program of their own, and without an unfinished child
+    /// that they may be waiting for.
+    fn occupied(&self) -> usize {
+        let working: Vec<&Entry> = self
+            .unfinished()
+            .filter(|entry| {
+                entry.task.status != AgentStatus::Queued
+                    && entry
+                        .work
+                        .as_ref()
+                        .is_some_and(|work| work.native.is_none())
+            })
+            .collect();
+        working
+            .iter()
+            .filter(|entry| {
+                !self.unfinished().any(|child| {
+                    child.task.parent.as_ref() == Some(&entry.task.id)
+                        && child
+                            .work
+                            .as_ref()
+                            .is_some_and(|work| work.native.is_none())
+                })
+            })
+            .count()
+    }
+}
+
+impl Entry {
+    /// Ends the work: what is left is the task. Answers the work, for its receipts and its watchers.
+    pub fn end(&mut self, status: AgentStatus, at: handover_protocol::Timestamp) -> Option<Work> {
+        debug_assert!(has_ended(status));
+        let work = self.work.take()?;
+        self.task.status = status;
+        self.task.finished_at = Some(at);
+        Some(work)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn task(order: u64, parent: Option<u64>, status: AgentStatus) -> Task {
+        Task {
+            order,
+            id: id(order),
+            name: String::new(),
+            driver: "command".to_owned(),
+            status,
+            parent: parent.map(id),
+            depth: 0,
+            task: String::new(),
+            desktop: None,
+            started_at: None,
+            finished_at: None,
+            output_file: None,
+            not_steerable: None,
+        }
+    }
+
+    fn id(order: u64) -> AgentId {
+        AgentId(format!("a{order}"))
+    }
+
+    fn table(rows: &[(u64, Option<u64>, AgentStatus)]) -> Table {
+        let mut table = Table::new();
+        for &(order, parent, status) in rows {
+            let work = (!has_ended(status)).then(|| Work::new(None, None));
+            table.insert(task(order, parent, status), work);
+            if status == AgentStatus::Queued {
+                table.enqueue(order);
+            }
+        }
+        table
+    }
+
+    #[test]
+    fn a_parent_that_may_wait_for_its_children_does_not_keep_them_from_starting() {
+        use AgentStatus::{Queued, Running};
+        let limits = Limits::new(1);
+        let mut table = table(&[(1, None, Running), (2, Some(1), Queued), (3, None, Queued)]);
+        assert_eq!(table.next_to_start(&limits), Some(id(2)));
+        table.get_mut(&id(2)).unwrap().task.status = Running;
+        assert_eq!(table.next_to_start(&limits), None);
+    }
+
+    #[test]
+    fn the_tree_below_leaves_out_what_has_ended() {
+        use AgentStatus::{Done, Running};
+        let table = table(&[
+            (1, None, Running),
+            (2, Some(1), Running),
+            (3, Some(2), Running),
+            (4, Some(1), Done),
+            (5, None, Running),
+        ]);
+        assert_eq!(table.below(&id(1)), [id(2), id(3)]);
+        assert!(table.is_below(&id(3), &id(1)));
+        assert!(table.is_below(&id(4), &id(1)));
+        assert!(!table.is_below(&id(1), &id(3)));
+        assert!(!table.is_below(&id(5), &id(1)));
+    }
+
+    #[test]
+    fn closed_receipts_are_forgotten_beyond_the_bound_open_ones_never() {
+        let mut steers = Steers::default();
+        let name = |n: usize| SteerId(format!("s{n}"));
+        for n in 0..CLOSED_STEERS + 10 {
+            steers.add(name(n), Arc::new(Receipt::new()));
+        }
+        for n in 1..CLOSED_STEERS + 10 {
+            steers
+                .get(&name(n))
+                .unwrap()
+                .advance(handover_protocol::SteerState::Dropped, None);
+            steers.close(&name(n));
+        }
+        assert_eq!(steers.open(), 1);
+        assert!(steers.get(&name(0)).is_some());
+        assert!(steers.get(&name(1)).is_none());
+        assert!(steers.get(&name(CLOSED_STEERS + 9)).is_some());
+    }
+}
