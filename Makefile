@@ -7,10 +7,10 @@ FUZZ_TIME ?= 60
 TEST := $(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo "nextest run" || echo "test")
 
 .DEFAULT_GOAL := help
-.PHONY: help build install demo test model fuzz bench lint clean
+.PHONY: help build install demo test test-agents model fuzz bench lint clean
 
 help: ## this list
-	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## the program, optimised: target/release/handover
 	scripts/install-deps run
@@ -26,6 +26,10 @@ demo: ## an agent gets stuck at a login, a person takes over, the agent goes on
 test: ## everything that must hold: unit, property, model, corpus and whole-program tests
 	scripts/install-deps test
 	$(CARGO) $(TEST) --locked --workspace
+
+test-agents: ## the same promises about steers and aborts on every agent program that Handover drives (installs 900 MB)
+	scripts/install-deps agents
+	$(CARGO) $(TEST) --locked -p handover --test agents
 
 model: ## the larger exhaustive check of the arbiter
 	HANDOVER_MODEL=large $(CARGO) test --locked --release -p handover-control --lib -- --nocapture model

@@ -24,6 +24,7 @@ mod nothing_stays_pressed;
 mod one_gate;
 mod only_one_side_acts;
 mod people_type;
+mod pi;
 mod pictures;
 mod pointer;
 mod text;

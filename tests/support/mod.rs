@@ -2,6 +2,11 @@
 //! that act on it, and the X client that records what its display really received.
 
 mod agent;
+#[allow(
+    dead_code,
+    reason = "each of the two test programs drives some of the agent programs"
+)]
+mod agents;
 mod browser;
 mod clipboard;
 mod clock;
@@ -19,6 +24,7 @@ mod viewer;
 mod wire;
 
 pub use agent::Agent;
+pub use agents::Program;
 pub use browser::Browser;
 pub use clipboard::{copy, selection};
 pub use clock::{LONG, SHORT, eventually, holds_for, wall_ms};

@@ -1,6 +1,7 @@
 //! A place of its own for one test: directories, environment, and the end of all that was started in it.
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -14,6 +15,7 @@ use super::processes::{self, Signal};
 /// by pid, when it is dropped.
 pub struct Place {
     directory: TempDir,
+    environment: Vec<(String, OsString)>,
 }
 
 impl Place {
@@ -32,7 +34,15 @@ impl Place {
             fs::Permissions::from_mode(0o700),
         )
         .expect("mode");
-        Self { directory }
+        Self {
+            directory,
+            environment: Vec::new(),
+        }
+    }
+
+    /// Gives every command that is started here from now on a further environment variable.
+    pub fn set(&mut self, name: &str, value: impl Into<OsString>) {
+        self.environment.push((name.to_owned(), value.into()));
     }
 
     /// The root of the place.
@@ -73,6 +83,7 @@ impl Place {
         ] {
             command.env_remove(name);
         }
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         command
     }
 

@@ -1,0 +1,5 @@
+//! Real agent programs under Handover, with a script of the test as their model.
+
+mod program;
+
+pub use program::Program;
