@@ -9,6 +9,7 @@
 //! end.
 
 pub mod command;
+pub mod pi;
 #[cfg(test)]
 mod replay;
 mod shorten;
@@ -221,7 +222,7 @@ pub trait Driver: fmt::Debug + Send {
 }
 
 /// The drivers by name.
-pub const NAMES: &[&str] = &["command"];
+pub const NAMES: &[&str] = &["pi", "command"];
 
 /// A driver and the program that it drives.
 ///
@@ -229,6 +230,7 @@ pub const NAMES: &[&str] = &["command"];
 /// `bad_params` for a name that is not in [`NAMES`], or a task that the driver cannot take.
 pub fn create(name: &str, task: Task) -> Result<(Program, Box<dyn Driver>), Refusal> {
     match name {
+        "pi" => pi::create(task),
         "command" => command::create(task),
         _ => Err(Refusal::new(
             ErrorCode::BadParams,

@@ -1,4 +1,3 @@
-#![allow(dead_code, reason = "used by the tests of the drivers that follow")]
 //! Plays what real programs once said to drivers, for their tests.
 //!
 //! A transcript was recorded by another client than the driver, so its requests carry other ids. A

@@ -1,4 +1,3 @@
-#![allow(dead_code, reason = "used by the drivers that follow")]
 //! Texts made short enough for a list or a line.
 
 use serde_json::Value;
