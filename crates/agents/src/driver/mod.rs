@@ -221,6 +221,9 @@ pub trait Driver: fmt::Debug + Send {
     fn ended(&mut self, success: bool, out: &mut Vec<Effect>);
 }
 
+/// Makes a driver by its name: [`create`], or another where a harness has drivers of its own.
+pub type Create = fn(&str, Task) -> Result<(Program, Box<dyn Driver>), Refusal>;
+
 /// The drivers by name.
 pub const NAMES: &[&str] = &["pi", "command"];
 

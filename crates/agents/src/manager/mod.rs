@@ -31,7 +31,7 @@ pub(crate) use end::Finish;
 pub use limits::Limits;
 pub(crate) use task::Outcome;
 
-use crate::driver::{Capabilities, ToolServer};
+use crate::driver::{Capabilities, Create, ToolServer};
 use crate::environment::{By, Change, Entry as RecordEntry, Environment};
 use crate::run::Order;
 use limits::LISTED_ENDED;
@@ -47,6 +47,8 @@ pub struct Settings {
     pub project_dir: PathBuf,
     /// Handover's own tools, for programs that take them.
     pub tools: Option<ToolServer>,
+    /// The drivers there are.
+    pub drivers: Create,
 }
 
 /// The agents of a session, behind a cheap handle.

@@ -81,7 +81,7 @@ impl Manager {
                 cwd: cwd.clone(),
                 tools: inner.tools_for(&id, params.desktop.as_ref().map(AsRef::as_ref)),
             };
-            let (program, driver) = driver::create(&params.driver, what)?;
+            let (program, driver) = (inner.settings.drivers)(&params.driver, what)?;
             let task = Task {
                 order: table.next_order(),
                 id: id.clone(),
