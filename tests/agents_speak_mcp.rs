@@ -19,7 +19,7 @@ fn the_tools_drive_the_desktop() {
     for mode in MODES {
         let typed = Typed::start(&session);
         let mut agent = Agent::start(&session, mode);
-        assert_eq!(agent.tools().len(), 13);
+        assert_eq!(agent.tools().len(), 19);
 
         let screenshot = agent.done("desktop_screenshot", json!({}));
         let pictures = screenshot.pictures();

@@ -108,6 +108,13 @@ fn every_tool_is_gated() {
         "takeover_status",
         "request_human",
         "request_status",
+        // Below the agent alone, whoever holds a desktop.
+        "agent_spawn",
+        "agent_list",
+        "agent_steer",
+        "agent_abort",
+        "agent_result",
+        "agent_wait",
     ];
     let tools = agent.tools();
     let mut named: Vec<&str> = tools

@@ -1,6 +1,6 @@
 //! `handover mcp`: the tools of one agent, served by [`crate::mcp`].
 
-use handover_protocol::{DesktopId, ErrorCode, Refusal};
+use handover_protocol::{AgentId, DesktopId, ErrorCode, Refusal};
 
 use super::context::{Context, block_on};
 use super::discover;
@@ -27,8 +27,11 @@ pub fn run(args: Args, context: &Context) -> Result<(), Failure> {
         };
         discover::socket(&context).map_err(Refusal::from)
     };
+    // Only what is shown depends on it: what the agent may do, the host decides by its process.
+    let own = std::env::var("HANDOVER_AGENT").ok();
+    let own = own.filter(|id| !id.is_empty()).map(AgentId::from);
     block_on(async {
-        let served = crate::mcp::run(locate, args.desktop.map(|desktop| desktop.0)).await;
+        let served = crate::mcp::run(locate, args.desktop.map(|desktop| desktop.0), own).await;
         served.map_err(|error| Failure::new(ErrorCode::Internal, error.to_string()))
     })
 }

@@ -150,12 +150,18 @@ fn todo(code: ErrorCode) -> &'static str {
         ErrorCode::ProtocolMismatch | ErrorCode::MethodUnknown => {
             "This server and the host are of different versions. Tell the person."
         }
+        ErrorCode::AgentUnknown => "Name an agent of yours; agent_list shows them.",
+        ErrorCode::AgentNotRunning => {
+            "It takes no messages in this state. If it has ended, call agent_result; if it has not \
+             begun, call agent_wait."
+        }
+        ErrorCode::NotSteerable => {
+            "Its program takes no messages now. Wait for it with agent_wait, or end it with \
+             agent_abort and start another with a better task."
+        }
         ErrorCode::HumanLeaseHeld
         | ErrorCode::LeaseStale
         | ErrorCode::DrainTimeout
-        | ErrorCode::AgentUnknown
-        | ErrorCode::AgentNotRunning
-        | ErrorCode::NotSteerable
         | ErrorCode::AlreadyRunning
         | ErrorCode::Internal => "This was not expected. Take a screenshot, or tell the person.",
     }

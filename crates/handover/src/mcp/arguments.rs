@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use handover_protocol::Hidden;
+use handover_protocol::{AgentId, Hidden};
 use rmcp::model::JsonObject;
 use rmcp::schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -185,6 +185,119 @@ pub(super) struct RequestStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = 60_000))]
     pub(super) wait_ms: Option<u64>,
+}
+
+/// Arguments of `agent_spawn`.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(crate = "rmcp::schemars")]
+#[serde(deny_unknown_fields)]
+pub(super) struct AgentSpawn {
+    /// The agent program: `pi`, `codex`, `claude`, `acp` (any ACP agent) or `command` (any program).
+    pub(super) driver: String,
+    /// The task, complete in itself: the new agent knows nothing of your conversation. For `command`:
+    /// the program's standard input, which may be empty.
+    #[schemars(with = "String")]
+    pub(super) prompt: Hidden,
+    /// A short name by which a person recognises it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) name: Option<String>,
+    /// Directory to work in. Without it: the session's project directory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) cwd: Option<String>,
+    /// Id of the desktop that it is to use, like `d1`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) desktop: Option<String>,
+    /// Let its programs open windows on that desktop: gives it DISPLAY and XAUTHORITY.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) display: Option<bool>,
+    /// Further arguments of the agent program, one string each. For `command` and `acp`: the program
+    /// and all its arguments. They are not passed through a shell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) args: Option<Vec<String>>,
+    /// Environment variables to add.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) env: Option<BTreeMap<String, String>>,
+}
+
+/// Arguments of `agent_list`, which has none.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(crate = "rmcp::schemars")]
+#[serde(deny_unknown_fields)]
+pub(super) struct Nothing {}
+
+/// Arguments of the tools that only name an agent.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(crate = "rmcp::schemars")]
+#[serde(deny_unknown_fields)]
+pub(super) struct OneAgent {
+    /// Id of the agent, as `agent_spawn` or `agent_list` gave it.
+    #[schemars(with = "String")]
+    pub(super) id: AgentId,
+}
+
+/// Arguments of `agent_steer`.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(crate = "rmcp::schemars")]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct AgentSteer {
+    /// Id of the agent, as `agent_spawn` or `agent_list` gave it.
+    #[schemars(with = "String")]
+    pub(super) id: AgentId,
+    /// The message.
+    #[schemars(with = "String")]
+    pub(super) text: Hidden,
+    /// When it is put to the agent: `next_step` (the default) before its next step, `now` cuts short
+    /// what it does, `turn_end` waits for the end of its turn. Not every program can do each.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) when: Option<When>,
+    /// Answer only when this is known of the message: `handed` to the program, `inserted` into the
+    /// agent's history, `sent` to its model, `answered` by it. Without it: answers at `accepted`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) wait: Option<Known>,
+    /// Longest such wait in milliseconds (at most 60000, which is also the default).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(max = 60_000))]
+    pub(super) timeout_ms: Option<u64>,
+    /// An id of your own for the message: the same id again is the same message, not a second one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) steer_id: Option<String>,
+}
+
+/// When a message is put to an agent.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(crate = "rmcp::schemars", inline)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum When {
+    Now,
+    NextStep,
+    TurnEnd,
+}
+
+/// What may be known of a message.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(crate = "rmcp::schemars", inline)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Known {
+    Accepted,
+    Handed,
+    Queued,
+    Inserted,
+    Sent,
+    Answered,
+}
+
+/// Arguments of `agent_wait`.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(crate = "rmcp::schemars")]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct AgentWait {
+    /// Id of the agent, as `agent_spawn` or `agent_list` gave it.
+    #[schemars(with = "String")]
+    pub(super) id: AgentId,
+    /// Wait up to this many milliseconds (at most 60000). Without it: 30000.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(max = 60_000))]
+    pub(super) timeout_ms: Option<u64>,
 }
 
 /// Arguments that do not fit their tool, told without repeating a value: it may be text that was

@@ -10,12 +10,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use handover_protocol::client::{CONNECT_TIMEOUT, Client, ClientError};
-use handover_protocol::{ActAs, ErrorCode, Method, Refusal, SessionId};
+use handover_protocol::{
+    ActAs, AgentId, ErrorCode, HelloResult, Method, Refusal, SessionId, SpawnCaller,
+};
 use serde_json::Value;
 use tokio::sync::Mutex;
 
 /// Longest time until a connection is there, waiting for other calls that connect included.
 const CONNECTION_TIME: Duration = Duration::from_secs(15);
+
+/// How the server introduces itself.
+const CLIENT: &str = "mcp";
 
 /// Finds the attach socket: of that session, or of the one that the command line means.
 type Locate = dyn Fn(Option<&SessionId>) -> Result<PathBuf, Refusal> + Send + Sync;
@@ -29,9 +34,16 @@ pub(super) struct Link {
 
 #[derive(Default)]
 struct State {
-    client: Option<Client>,
+    connection: Option<Connection>,
     /// The session that was spoken to first.
     session: Option<SessionId>,
+}
+
+/// A connection, and what the host said in greeting.
+#[derive(Clone)]
+struct Connection {
+    client: Client,
+    greeting: Arc<HelloResult>,
 }
 
 impl fmt::Debug for Link {
@@ -62,11 +74,56 @@ impl Link {
         params: Value,
         within: Duration,
     ) -> Result<Value, Refusal> {
-        let client = tokio::time::timeout(CONNECTION_TIME, self.client())
+        let connection = self.connected().await?;
+        Self::ask(&connection, method, params, within).await
+    }
+
+    /// Starts an agent. The parameters get what proves who asks, and the agent that it works for: the
+    /// one whose server this is, if the host knows it.
+    ///
+    /// # Errors
+    /// As [`Self::call`].
+    pub(super) async fn spawn(
+        &self,
+        mut params: Value,
+        within: Duration,
+    ) -> Result<Value, Refusal> {
+        let connection = self.connected().await?;
+        let greeting = &connection.greeting;
+        let caller = SpawnCaller {
+            name: CLIENT.to_owned(),
+            token: greeting.caller_token.clone(),
+        };
+        params["caller"] = serde_json::to_value(caller)
+            .map_err(|_| Refusal::new(ErrorCode::Internal, "the caller cannot be passed on"))?;
+        if let Some(agent) = &greeting.caller.agent {
+            params["parent"] = agent.as_str().into();
+        }
+        Self::ask(&connection, Method::Spawn, params, within).await
+    }
+
+    /// The agent that the host takes this server for.
+    ///
+    /// # Errors
+    /// As [`Self::call`].
+    pub(super) async fn own_agent(&self) -> Result<Option<AgentId>, Refusal> {
+        let connection = self.connected().await?;
+        Ok(connection.greeting.caller.agent.clone())
+    }
+
+    async fn connected(&self) -> Result<Connection, Refusal> {
+        tokio::time::timeout(CONNECTION_TIME, self.connection())
             .await
-            .map_err(|_| {
-                Refusal::new(ErrorCode::Timeout, "the session's host does not answer")
-            })??;
+            .map_err(|_| Refusal::new(ErrorCode::Timeout, "the session's host does not answer"))?
+    }
+
+    async fn ask(
+        connection: &Connection,
+        method: Method,
+        params: Value,
+        within: Duration,
+    ) -> Result<Value, Refusal> {
+        let client = &connection.client;
         match client.call_value(method, &params, Some(within)).await {
             Ok(result) => Ok(result),
             Err(ClientError::Closed) => Err(Refusal::new(
@@ -79,18 +136,19 @@ impl Link {
     }
 
     /// The connection that there is, or a new one.
-    async fn client(&self) -> Result<Client, Refusal> {
+    async fn connection(&self) -> Result<Connection, Refusal> {
         let mut state = self.state.lock().await;
-        if let Some(client) = state.client.as_ref().filter(|client| !client.is_closed()) {
-            return Ok(client.clone());
+        let open = |connection: &&Connection| !connection.client.is_closed();
+        if let Some(connection) = state.connection.as_ref().filter(open) {
+            return Ok(connection.clone());
         }
-        state.client = None;
+        state.connection = None;
         let path = (self.locate)(state.session.as_ref()).map_err(|r| gone(r, &state))?;
         // Notifications are of no interest here; without a reader they are dropped.
         let (client, _) = Client::connect(&path, CONNECT_TIMEOUT)
             .await
             .map_err(|error| gone(error.into(), &state))?;
-        let greeting = client.hello("mcp", Some(ActAs::Agent)).await;
+        let greeting = client.hello(CLIENT, Some(ActAs::Agent)).await;
         let greeting = greeting.map_err(|error| gone(error.into(), &state))?;
         if state
             .session
@@ -102,9 +160,13 @@ impl Link {
                 "the session has ended, and another one answers in its place",
             ));
         }
-        state.session = Some(greeting.session_id);
-        state.client = Some(client.clone());
-        Ok(client)
+        state.session = Some(greeting.session_id.clone());
+        let connection = Connection {
+            client,
+            greeting: Arc::new(greeting),
+        };
+        state.connection = Some(connection.clone());
+        Ok(connection)
     }
 }
 

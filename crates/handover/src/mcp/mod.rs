@@ -1,9 +1,13 @@
-//! `handover mcp`: the desktop as tools for one agent, over MCP on standard input and output.
+//! `handover mcp`: the desktop, and agents of its own, as tools for one agent, over MCP on standard
+//! input and output.
 //!
 //! The server holds no state worth losing. It is a client of the host like the command line is,
 //! greets it as an agent (whoever started it), and turns tool calls into calls of the attach
 //! protocol. Standard output carries the protocol alone; diagnostics go to standard error.
 
+#[cfg(test)]
+mod agent_tests;
+mod agents;
 mod answer;
 mod arguments;
 mod elicit;
@@ -15,7 +19,7 @@ mod tools;
 
 use std::path::PathBuf;
 
-use handover_protocol::{Refusal, SessionId};
+use handover_protocol::{AgentId, Refusal, SessionId};
 use rmcp::ServiceExt;
 use rmcp::service::{QuitReason, ServerInitializeError};
 use rmcp::transport::io::stdio;
@@ -38,16 +42,18 @@ pub enum McpError {
 ///
 /// `locate` finds the attach socket of the session to speak to: that of the session it is given,
 /// else of the one that the command line means. It is asked when the host is needed, so the
-/// session may start later or come back. `desktop` is meant by calls that name none.
+/// session may start later or come back. `desktop` is meant by calls that name none. `own` is the
+/// agent that the server is for, where the host cannot tell.
 ///
 /// # Errors
 /// When the client does not keep to MCP.
 pub async fn run(
     locate: impl Fn(Option<&SessionId>) -> Result<PathBuf, Refusal> + Send + Sync + 'static,
     desktop: Option<String>,
+    own: Option<AgentId>,
 ) -> Result<(), McpError> {
     log_to_standard_error();
-    let server = Server::new(Link::new(locate), desktop);
+    let server = Server::new(Link::new(locate), desktop, own);
     let running = match server.serve(stdio()).await {
         Ok(running) => running,
         // A client that is gone before it said anything has ended the input, which is no fault.

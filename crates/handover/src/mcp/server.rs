@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use handover_protocol::{ErrorCode, Method, Refusal};
+use handover_protocol::{AgentId, ErrorCode, Method, Refusal};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, Implementation, InputRequiredResult,
     JsonObject, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam,
@@ -16,6 +16,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use super::agents::{Agents, LONGEST_WAIT};
 use super::arguments::{self, Misfit};
 use super::link::Link;
 use super::tools::{Act, Entry};
@@ -39,12 +40,15 @@ Start with desktop_screenshot; coordinates are its pixels. When you meet somethi
 may do (a password, a code, a captcha, a payment, a decision), call request_human, then \
 request_status with waitMs until it is no longer open. While a person is in control your actions \
 answer human_control_active; do not work around it. After a takeover read the person's note in \
-takeover_status and take a fresh screenshot before you act. Never ask for or type secrets.";
+takeover_status and take a fresh screenshot before you act. Never ask for or type secrets. \
+agent_spawn starts another agent that works for you; the other agent tools reach only agents below \
+you.";
 
 /// The server for one agent.
 #[derive(Clone)]
 pub(super) struct Server {
     link: Link,
+    agents: Agents,
     /// The desktop that calls mean which name none.
     desktop: Option<String>,
     /// What the client is to put to its person and was not asked yet, by request id.
@@ -52,9 +56,11 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// A server that speaks to the host over `link`; `desktop` is meant by calls that name none.
-    pub(super) fn new(link: Link, desktop: Option<String>) -> Self {
+    /// A server for the agent `own`, as far as that is known, that speaks to the host over `link`;
+    /// `desktop` is meant by calls that name none.
+    pub(super) fn new(link: Link, desktop: Option<String>, own: Option<AgentId>) -> Self {
         Self {
+            agents: Agents::new(link.clone(), own),
             link,
             desktop,
             unasked: Arc::default(),
@@ -105,6 +111,35 @@ impl Server {
                     return Ok(question.into());
                 }
                 answer::success(self.request_status(asked, context).await?).await
+            }
+            Act::AgentSpawn => {
+                let asked = parse(given, schema)?;
+                answer::success(self.agents.spawn(&asked).await?).await
+            }
+            Act::AgentList => {
+                let arguments::Nothing {} = parse(given, schema)?;
+                answer::success(self.agents.list().await?).await
+            }
+            Act::AgentSteer => {
+                let steered = self.agents.steer(parse(given, schema)?);
+                let steered =
+                    with_progress(steered, context, LONGEST_WAIT, "waiting for a receipt");
+                answer::success(steered.await?).await
+            }
+            Act::AgentAbort => {
+                let arguments::OneAgent { id } = parse(given, schema)?;
+                answer::success(self.agents.abort(&id).await?).await
+            }
+            Act::AgentResult => {
+                let arguments::OneAgent { id } = parse(given, schema)?;
+                answer::success(self.agents.result(&id).await?).await
+            }
+            Act::AgentWait => {
+                let asked: arguments::AgentWait = parse(given, schema)?;
+                let within = Agents::wait_time(&asked);
+                let ended = self.agents.wait(&asked.id, within);
+                let ended = with_progress(ended, context, within, "waiting for an agent");
+                answer::success(ended.await?).await
             }
         };
         Ok(result.into())
@@ -197,10 +232,8 @@ impl Server {
         let params = json!({"requestId": asked.request_id, "waitMs": wait_ms});
         let within = Duration::from_millis(wait_ms) + WAIT_GRACE;
         let status = self.link.call(Method::RequestStatus, params, within);
-        tokio::select! {
-            status = status => status,
-            never = report_progress(context, wait_ms) => match never {},
-        }
+        let longest = Duration::from_millis(wait_ms);
+        with_progress(status, context, longest, "waiting for a person").await
     }
 
     fn unasked(&self) -> std::sync::MutexGuard<'_, HashMap<String, String>> {
@@ -262,10 +295,25 @@ fn forbids_server_requests(context: &RequestContext<RoleServer>) -> bool {
         .is_some_and(|version| version >= ProtocolVersion::V_2026_07_28)
 }
 
+/// Carries out a call that may take up to `longest`, and tells the client again and again that it still
+/// waits.
+async fn with_progress<T>(
+    call: impl Future<Output = T>,
+    context: &RequestContext<RoleServer>,
+    longest: Duration,
+    message: &str,
+) -> T {
+    tokio::select! {
+        result = call => result,
+        never = report_progress(context, longest, message) => match never {},
+    }
+}
+
 /// Tells the client again and again that the call still waits, if it asked to be told.
 async fn report_progress(
     context: &RequestContext<RoleServer>,
-    wait_ms: u64,
+    longest: Duration,
+    message: &str,
 ) -> std::convert::Infallible {
     let Some(token) = context.meta.get_progress_token() else {
         return std::future::pending().await;
@@ -275,8 +323,8 @@ async fn report_progress(
     loop {
         ticks.tick().await;
         let progress = ProgressNotificationParam::new(token.clone(), start.elapsed().as_secs_f64())
-            .with_total(Duration::from_millis(wait_ms).as_secs_f64())
-            .with_message("waiting for a person");
+            .with_total(longest.as_secs_f64())
+            .with_message(message);
         // A client that is gone is noticed by the service itself.
         let _ = context.peer.notify_progress(progress).await;
     }

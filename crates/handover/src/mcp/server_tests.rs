@@ -19,7 +19,7 @@ use super::server::Server;
 const BOUND: Duration = Duration::from_secs(30);
 
 /// What the stand-in does with a request.
-enum Reply {
+pub(super) enum Reply {
     Result(Value),
     Error(Value),
     /// Keeps the caller waiting.
@@ -31,12 +31,15 @@ enum Reply {
 type Script = dyn Fn(&str, &Value) -> Reply + Send + Sync;
 
 /// A stand-in for the host; it ends when dropped, like a host that is killed.
-struct Host {
+pub(super) struct Host {
     accepting: JoinHandle<()>,
 }
 
 impl Host {
-    fn start(path: &Path, script: impl Fn(&str, &Value) -> Reply + Send + Sync + 'static) -> Self {
+    pub(super) fn start(
+        path: &Path,
+        script: impl Fn(&str, &Value) -> Reply + Send + Sync + 'static,
+    ) -> Self {
         let _ = std::fs::remove_file(path);
         let listener = UnixListener::bind(path).expect("a socket");
         let script: Arc<Script> = Arc::new(script);
@@ -68,7 +71,7 @@ async fn converse(stream: UnixStream, script: Arc<Script>) {
                 assert_eq!(request["params"]["client"], "mcp");
                 Reply::Result(json!({
                     "protocol": 1, "sessionId": "s1", "version": "0", "callerToken": "t",
-                    "caller": {"kind": "agent", "pid": 1, "uid": 1},
+                    "caller": {"kind": "agent", "agent": "me", "pid": 1, "uid": 1},
                 }))
             }
             _ => script(method, &request["params"]),
@@ -91,17 +94,21 @@ async fn converse(stream: UnixStream, script: Arc<Script>) {
 }
 
 /// An MCP client that shows every message, one at a time.
-struct Agent {
+pub(super) struct Agent {
     input: tokio::io::WriteHalf<DuplexStream>,
     output: Lines<BufReader<tokio::io::ReadHalf<DuplexStream>>>,
     server: JoinHandle<()>,
 }
 
 impl Agent {
-    async fn start(socket: &Path, capabilities: Value) -> Self {
+    pub(super) async fn start(socket: &Path, capabilities: Value) -> Self {
         let (ours, theirs) = tokio::io::duplex(1 << 20);
         let path = socket.to_owned();
-        let server = Server::new(Link::new(move |_| Ok(path.clone())), Some("d1".to_owned()));
+        let server = Server::new(
+            Link::new(move |_| Ok(path.clone())),
+            Some("d1".to_owned()),
+            None,
+        );
         let server = tokio::spawn(async move {
             let running = server.serve(theirs).await.expect("an initialized server");
             running.waiting().await.expect("a server that ends");
@@ -129,7 +136,7 @@ impl Agent {
         agent
     }
 
-    async fn send(&mut self, mut message: Value) {
+    pub(super) async fn send(&mut self, mut message: Value) {
         message["jsonrpc"] = "2.0".into();
         self.input
             .write_all(format!("{message}\n").as_bytes())
@@ -137,7 +144,7 @@ impl Agent {
             .expect("a server that reads");
     }
 
-    async fn receive(&mut self) -> Value {
+    pub(super) async fn receive(&mut self) -> Value {
         let line = tokio::time::timeout(BOUND, self.output.next_line()).await;
         let line = line
             .expect("a message in time")
@@ -146,13 +153,13 @@ impl Agent {
         serde_json::from_str(&line).expect("JSON")
     }
 
-    async fn begin(&mut self, id: u64, tool: &str, arguments: Value) {
+    pub(super) async fn begin(&mut self, id: u64, tool: &str, arguments: Value) {
         let params = json!({"name": tool, "arguments": arguments, "_meta": {"progressToken": id}});
         self.send(json!({"id": id, "method": "tools/call", "params": params}))
             .await;
     }
 
-    async fn call(&mut self, tool: &str, arguments: Value) -> Value {
+    pub(super) async fn call(&mut self, tool: &str, arguments: Value) -> Value {
         self.begin(7, tool, arguments).await;
         loop {
             let mut message = self.receive().await;
@@ -163,7 +170,7 @@ impl Agent {
     }
 }
 
-fn socket() -> (tempfile::TempDir, std::path::PathBuf) {
+pub(super) fn socket() -> (tempfile::TempDir, std::path::PathBuf) {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = directory.path().join("attach.sock");
     (directory, path)

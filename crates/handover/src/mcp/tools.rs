@@ -22,6 +22,18 @@ pub(super) enum Act {
     RequestHuman,
     /// `request_status`, which may wait.
     RequestStatus,
+    /// `agent_spawn`.
+    AgentSpawn,
+    /// `agent_list`.
+    AgentList,
+    /// `agent_steer`.
+    AgentSteer,
+    /// `agent_abort`.
+    AgentAbort,
+    /// `agent_result`.
+    AgentResult,
+    /// `agent_wait`, which may wait.
+    AgentWait,
 }
 
 impl Act {
@@ -33,6 +45,11 @@ impl Act {
             Self::TakeoverStatus => Method::ControlStatus,
             Self::RequestHuman => Method::RequestHuman,
             Self::RequestStatus => Method::RequestStatus,
+            Self::AgentSpawn => Method::Spawn,
+            Self::AgentList => Method::List,
+            Self::AgentSteer => Method::Steer,
+            Self::AgentAbort => Method::Abort,
+            Self::AgentResult | Self::AgentWait => Method::Result,
         }
     }
 }
@@ -63,8 +80,10 @@ enum Effect {
     Observes,
     /// The desktop, in ways that cannot be foreseen: a click may delete.
     Acts,
-    /// Only what a person is told.
+    /// Only what a person or another agent is told.
     Asks,
+    /// What another agent works at: it ends.
+    Ends,
 }
 
 static ALL: LazyLock<Vec<Entry>> = LazyLock::new(|| {
@@ -190,6 +209,68 @@ static ALL: LazyLock<Vec<Entry>> = LazyLock::new(|| {
             Act::RequestStatus,
             schema_for_type::<arguments::RequestStatus>(),
         ),
+        entry(
+            "agent_spawn",
+            "Start an agent",
+            "Starts another agent that works for you, on a task of its own, and returns its id and \
+             status (`queued` while too many others run) at once. A person can watch, steer and \
+             end it. Give the task completely: it does not know your conversation. Then call \
+             agent_wait until it has ended, and agent_result for what it came to.",
+            Effect::Asks,
+            Act::AgentSpawn,
+            schema_for_type::<arguments::AgentSpawn>(),
+        ),
+        entry(
+            "agent_list",
+            "List your agents",
+            "Lists the agents that you started and those that they started: id, name, type, status, \
+             parent, task, start, messages that are not read yet, and why an agent takes no \
+             messages, if it takes none.",
+            Effect::Observes,
+            Act::AgentList,
+            schema_for_type::<arguments::Nothing>(),
+        ),
+        entry(
+            "agent_steer",
+            "Send a message to an agent",
+            "Sends a message into a running agent of yours, without stopping its work. Answers with \
+             what is known of the message: `accepted` means stored, not yet read; wait for \
+             `inserted` or `sent` if it matters that it arrived. An agent that has ended or not \
+             begun answers `agent_not_running`, one whose program takes no messages \
+             `not_steerable`.",
+            Effect::Asks,
+            Act::AgentSteer,
+            schema_for_type::<arguments::AgentSteer>(),
+        ),
+        entry(
+            "agent_abort",
+            "End an agent",
+            "Ends an agent of yours, every agent that it started, and all their processes. Messages \
+             that it has not read are dropped. Answers when nothing runs any more, with each that \
+             ended. What it had written stays.",
+            Effect::Ends,
+            Act::AgentAbort,
+            schema_for_type::<arguments::OneAgent>(),
+        ),
+        entry(
+            "agent_result",
+            "What an agent came to",
+            "Returns the status of an agent of yours and the last it said: its result once it is \
+             `done`, the error if it `failed`. Works also long after its end.",
+            Effect::Observes,
+            Act::AgentResult,
+            schema_for_type::<arguments::OneAgent>(),
+        ),
+        entry(
+            "agent_wait",
+            "Wait for an agent",
+            "Waits until an agent of yours has ended, or is `waiting` for a person, for at most \
+             timeoutMs (60000; 30000 if not given), and returns what agent_result returns, with \
+             `ended`. Call it again while `ended` is false.",
+            Effect::Observes,
+            Act::AgentWait,
+            schema_for_type::<arguments::AgentWait>(),
+        ),
     ]
 });
 
@@ -214,6 +295,11 @@ fn entry(
             .destructive(false)
             .idempotent(false)
             .open_world(true),
+        Effect::Ends => hints
+            .read_only(false)
+            .destructive(true)
+            .idempotent(true)
+            .open_world(false),
     };
     let schema = plain(Arc::unwrap_or_clone(schema));
     let tool = Tool::new(name, description, schema)
@@ -229,6 +315,10 @@ fn plain(mut schema: JsonObject) -> JsonObject {
     for name in ["title", "description"] {
         schema.remove(name);
     }
+    // Some programs do not understand a tool without arguments unless there is an empty list of them.
+    schema
+        .entry("properties")
+        .or_insert_with(|| Value::Object(JsonObject::new()));
     let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
     for property in properties.into_iter().flat_map(|all| all.values_mut()) {
         let Some(property) = property.as_object_mut() else {
@@ -269,7 +359,8 @@ mod tests {
             let acts = hints
                 .and_then(|hints| hints.destructive_hint)
                 .unwrap_or(false);
-            assert_eq!(acts, method.gate() == Gate::Acts, "{name} is {method}");
+            let destroys = method.gate() == Gate::Acts || method == Method::Abort;
+            assert_eq!(acts, destroys, "{name} is {method}");
             assert!(
                 !method.human_only(),
                 "{name} would give an agent what is a person's"
