@@ -8,8 +8,12 @@
 //! it. Where the protocol shows nothing, nothing is reported, and the manager says `unknown` in the
 //! end.
 
+pub mod codex;
 pub mod command;
+#[cfg(test)]
+mod honest;
 pub mod pi;
+mod receipts;
 #[cfg(test)]
 mod replay;
 mod shorten;
@@ -225,7 +229,7 @@ pub trait Driver: fmt::Debug + Send {
 pub type Create = fn(&str, Task) -> Result<(Program, Box<dyn Driver>), Refusal>;
 
 /// The drivers by name.
-pub const NAMES: &[&str] = &["pi", "command"];
+pub const NAMES: &[&str] = &["pi", "codex", "command"];
 
 /// A driver and the program that it drives.
 ///
@@ -234,6 +238,7 @@ pub const NAMES: &[&str] = &["pi", "command"];
 pub fn create(name: &str, task: Task) -> Result<(Program, Box<dyn Driver>), Refusal> {
     match name {
         "pi" => pi::create(task),
+        "codex" => codex::create(task),
         "command" => command::create(task),
         _ => Err(Refusal::new(
             ErrorCode::BadParams,
