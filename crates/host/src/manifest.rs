@@ -47,19 +47,24 @@ pub fn discover() -> Discovery {
 
 /// [`discover`] at given places.
 pub fn discover_in(roots: &Roots) -> Discovery {
+    discover_below(&roots.runtime_candidates())
+}
+
+/// Searches directories of hosts; one that cannot be trusted is passed over, and no other for it.
+fn discover_below(directories: &[PathBuf]) -> Discovery {
     let mut discovery = Discovery::default();
-    for root in roots.runtime_candidates() {
-        if std::fs::symlink_metadata(&root).is_err() {
+    for root in directories {
+        if std::fs::symlink_metadata(root).is_err() {
             continue;
         }
-        if let Err(error) = check_private(&root, "XDG_RUNTIME_DIR") {
-            discovery.skip(&root, error.to_string());
+        if let Err(error) = check_private(root, "XDG_RUNTIME_DIR") {
+            discovery.skip(root, error.to_string());
             continue;
         }
-        let entries = match std::fs::read_dir(&root) {
+        let entries = match std::fs::read_dir(root) {
             Ok(entries) => entries,
             Err(error) => {
-                discovery.skip(&root, error.to_string());
+                discovery.skip(root, error.to_string());
                 continue;
             }
         };
@@ -150,6 +155,7 @@ mod tests {
     use crate::system::clock;
     use crate::system::process::ProcessIdentity;
     use handover_protocol::SessionId;
+    use std::os::unix::fs::PermissionsExt;
 
     fn manifest() -> Manifest {
         let own = ProcessIdentity::own().unwrap();
@@ -220,5 +226,45 @@ mod tests {
                 .iter()
                 .all(|skipped| !skipped.reason.is_empty())
         );
+    }
+
+    #[test]
+    fn two_roots_at_once_and_none_that_others_can_reach() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = |name: &str, mode: u32| {
+            let root = dir.path().join(name);
+            std::fs::create_dir_all(root.join("s")).unwrap();
+            let manifest = Manifest {
+                session_id: SessionId::from(name),
+                ..manifest()
+            };
+            let text = serde_json::to_vec(&manifest).unwrap();
+            std::fs::write(root.join("s/attach.json"), text).unwrap();
+            std::fs::set_permissions(&root, std::fs::Permissions::from_mode(mode)).unwrap();
+            root
+        };
+        let open = root("open", 0o755);
+        // What another user put where ours should be; only root can try that.
+        let foreign = root("foreign", 0o700);
+        let foreign_manifest = foreign.join("s/attach.json");
+        let made = std::os::unix::fs::chown(&foreign_manifest, Some(12_345), None).is_ok();
+        let roots = [
+            root("first", 0o700),
+            dir.path().join("absent"),
+            open.clone(),
+            foreign,
+            root("second", 0o700),
+        ];
+        let found = discover_below(&roots);
+        let live = found.live.iter();
+        let live: Vec<&str> = live.map(|f| f.manifest.session_id.as_str()).collect();
+        let skipped: Vec<&Path> = found.skipped.iter().map(|s| s.path.as_path()).collect();
+        if made {
+            assert_eq!(live, ["first", "second"]);
+            assert_eq!(skipped, [&*open, &*foreign_manifest]);
+        } else {
+            assert_eq!(live, ["first", "foreign", "second"]);
+            assert_eq!(skipped, [&*open]);
+        }
     }
 }

@@ -28,7 +28,7 @@ pub struct Args {
     /// When it is put to the agent, where its program can
     #[arg(long, value_enum)]
     when: Option<When>,
-    /// Wait until this is known about it, at most as long as --timeout says
+    /// Wait until this is known about it, at most as long as --timeout says [default: 30s]
     #[arg(long, value_enum, value_name = "STATE")]
     wait: Option<State>,
     /// An id for the message; the same id again is the same message

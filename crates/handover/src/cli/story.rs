@@ -64,7 +64,14 @@ impl Story {
         match event.kind.as_str() {
             "agent_text" => {
                 let said = plain_lines(&text("text"));
-                (said.trim_end_matches('\n').replace('\n', "\n  "), None)
+                let said = said.trim_end_matches('\n').replace('\n', "\n  ");
+                match field::<u64>(event, "elided") {
+                    Some(bytes) => (
+                        format!("… {bytes} bytes are only in its output file\n{said}"),
+                        None,
+                    ),
+                    None => (said, None),
+                }
             }
             "agent_tool" => {
                 let mark = if text("state") == "end" { "◂" } else { "▸" };
@@ -97,18 +104,16 @@ impl Story {
             }
             "steer" => {
                 let (id, state) = (plain(&text("steerId")), plain(&text("state")));
-                (
-                    format!("· {id} {state}{}", because("reason")),
-                    self.style.dim(),
-                )
+                // The words of another agent; a person's are in the intervention.
+                let words = match text("text") {
+                    words if words.is_empty() => String::new(),
+                    words => format!(" from {}: {}", who(event.source), plain(&words)),
+                };
+                let words = format!("· {id} {state}{words}{}", because("reason"));
+                (words, self.style.dim())
             }
             "human_intervention" => {
-                let who = match event.source {
-                    Source::Human => "a person",
-                    Source::Agent => "an agent",
-                    Source::App => "a program",
-                    Source::Host => "the host",
-                };
+                let who = who(event.source);
                 let words = match text("act").as_str() {
                     "steer" => format!("! {who} says{}", because("text")),
                     "abort" => format!("! {who} ends the agent"),
@@ -118,6 +123,15 @@ impl Story {
             }
             _ => (log::told(event), None),
         }
+    }
+}
+
+fn who(source: Source) -> &'static str {
+    match source {
+        Source::Human => "a person",
+        Source::Agent => "an agent",
+        Source::App => "a program",
+        Source::Host => "the host",
     }
 }
 
@@ -176,6 +190,11 @@ mod tests {
                 json!({"tool": "bash", "state": "end"}),
             ),
             event(
+                "agent_text",
+                Some("k7m2p4"),
+                json!({"text": "Much more.", "elided": 70_000}),
+            ),
+            event(
                 "human_intervention",
                 Some("k7m2p4"),
                 json!({"act": "steer", "agentType": "pi", "text": "use\nthe other", "steerId": "st-1"}),
@@ -184,6 +203,11 @@ mod tests {
                 "steer",
                 Some("k7m2p4"),
                 json!({"steerId": "st-1", "state": "accepted"}),
+            ),
+            event(
+                "steer",
+                Some("k7m2p4"),
+                json!({"steerId": "st-2", "state": "accepted", "text": "from above"}),
             ),
             event(
                 "steer",
@@ -215,8 +239,11 @@ mod tests {
         09:30:00 k7m2p4   at \u{1b}[2Jit.
         09:30:00 k7m2p4 ▸ bash cargo test\u{202e}
         09:30:00 k7m2p4 ◂ bash
+        09:30:00 k7m2p4 … 70000 bytes are only in its output file
+        09:30:00 k7m2p4 Much more.
         09:30:00 k7m2p4 ! a person says: use\nthe other
         09:30:00 k7m2p4 · st-1 accepted
+        09:30:00 k7m2p4 · st-2 accepted from a person: from above
         09:30:00 k7m2p4 · st-1 dropped: it was aborted
         09:30:00 k7m2p4 ! a person ends the agent
         09:30:00 k7m2p4 ● failed: exit status 3\u{9b}m

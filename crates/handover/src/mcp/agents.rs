@@ -38,8 +38,7 @@ pub(super) struct Agents {
     link: Link,
     /// The agent itself, where the host cannot tell.
     own: Option<AgentId>,
-    /// What was started here: nothing is below an agent that the host does not know, and a host may not
-    /// list for ever what has ended.
+    /// What was started here: a host does not list for ever what has ended.
     started: Arc<Mutex<VecDeque<AgentId>>>,
 }
 

@@ -136,7 +136,7 @@ fn todo(code: ErrorCode) -> &'static str {
             "Several sessions are running. Ask the person to start this server with --session."
         }
         ErrorCode::CallerRefused => {
-            "Only a person may do this. If you need it done, call request_human."
+            "Only a person, or the agent above, may do this. If you need it done, call request_human."
         }
         ErrorCode::StorageFailed => {
             "The record cannot be written (a full disk?), so nothing new is permitted. Tell the \
