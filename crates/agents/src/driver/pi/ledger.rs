@@ -216,8 +216,10 @@ impl Ledger {
                 (At::Handed | At::Inserted | At::Asked, _) => {
                     entry.receipt(SteerState::Unknown, Some(asked), out);
                 }
-                // What is known is all there will be: the model got it, and its answer was cut short.
-                (At::Sent, _) => {}
+                (At::Sent, _) => {
+                    let reason = "the model got it, and its answer was cut short";
+                    entry.receipt(SteerState::Unknown, Some(reason), out);
+                }
             }
         }
         self.abort_taken = false;

@@ -12,85 +12,26 @@
 
 mod dialog;
 mod ledger;
+mod program;
 mod protocol;
 #[cfg(test)]
 mod tests;
 
 use std::collections::VecDeque;
 
-use handover_protocol::{ErrorCode, Refusal, SteerId, SteerState, SteerWhen};
+use handover_protocol::{SteerId, SteerState, SteerWhen};
 use serde_json::{Value, json};
 
 use self::dialog::Dialogs;
 use self::ledger::Ledger;
 use self::protocol::{Message, Outcome, Response, Said, Tool};
 use super::shorten::{shorten, summary};
-use super::{Capabilities, Driver, Effect, Framing, Program, Steer, Task};
+use super::{Capabilities, Driver, Effect, Steer};
+
+pub use self::program::create;
 
 /// The longest result that is kept, in bytes.
 pub const MAX_RESULT: usize = 1 << 20;
-
-/// Arguments that choose where pi keeps the conversation. Without one it is not kept: else the user's
-/// own `pi --continue` in the same directory would go on with the agent's.
-const SESSION_ARGS: [&str; 8] = [
-    "--no-session",
-    "--session",
-    "--session-dir",
-    "--continue",
-    "-c",
-    "--resume",
-    "-r",
-    "--fork",
-];
-
-/// The driver `pi`.
-///
-/// # Errors
-/// `bad_params` without a prompt, or with arguments that make pi speak another language.
-pub fn create(task: Task) -> Result<(Program, Box<dyn Driver>), Refusal> {
-    let refuse = |parameter: &str, message: &str| {
-        Err(Refusal::new(ErrorCode::BadParams, message).with("parameter", parameter))
-    };
-    if task.prompt.trim().is_empty() {
-        return refuse("prompt", "the driver `pi` needs a prompt");
-    }
-    let has = |names: &[&str]| task.args.iter().any(|arg| names.contains(&arg.as_str()));
-    if has(&["--mode", "--print", "-p"]) {
-        return refuse(
-            "args",
-            "the driver `pi` needs `--mode rpc`, and gives it itself",
-        );
-    }
-    let mut argv = vec!["pi".to_owned(), "--mode".to_owned(), "rpc".to_owned()];
-    if !has(&SESSION_ARGS) {
-        argv.push("--no-session".to_owned());
-    }
-    argv.extend(task.args);
-    let program = Program {
-        argv,
-        env: Default::default(),
-        framing: Framing::Lines,
-    };
-    let driver = Pi {
-        prompt: Some(task.prompt),
-        phase: Phase::Starting,
-        in_turn: false,
-        interrupt: Interrupt::No,
-        settles: false,
-        retrying: false,
-        compacting: false,
-        goes_on: false,
-        kept: VecDeque::new(),
-        awaited: None,
-        asked: None,
-        ids: 0,
-        ledger: Ledger::default(),
-        dialogs: Dialogs::default(),
-        text: String::new(),
-        error: None,
-    };
-    Ok((program, Box::new(driver)))
-}
 
 #[derive(Debug)]
 struct Pi {
@@ -270,6 +211,27 @@ impl Driver for Pi {
 }
 
 impl Pi {
+    fn new(prompt: String) -> Self {
+        Self {
+            prompt: Some(prompt),
+            phase: Phase::Starting,
+            in_turn: false,
+            interrupt: Interrupt::No,
+            settles: false,
+            retrying: false,
+            compacting: false,
+            goes_on: false,
+            kept: VecDeque::new(),
+            awaited: None,
+            asked: None,
+            ids: 0,
+            ledger: Ledger::default(),
+            dialogs: Dialogs::default(),
+            text: String::new(),
+            error: None,
+        }
+    }
+
     fn id(&mut self, what: &str) -> String {
         self.ids += 1;
         format!("{what}-{}", self.ids)
