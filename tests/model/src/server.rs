@@ -1,7 +1,7 @@
 //! The server: a thread of its own with a listener on loopback.
 
 use std::convert::Infallible;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::Ipv4Addr;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -38,17 +38,13 @@ pub struct ModelServer {
 }
 
 impl ModelServer {
-    /// Starts a server on a free port of 127.0.0.1.
+    /// Starts a server on a free port of 127.0.0.1. Blocks nothing, so async tests may do so too.
     ///
     /// # Panics
     /// When the machine gives it no port or no thread.
     pub fn start() -> Self {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .expect("a runtime");
-        let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        let listener = runtime.block_on(TcpListener::bind(any)).expect("a port");
+        let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+        listener.set_nonblocking(true).expect("a socket");
         let port = listener.local_addr().expect("its address").port();
         let (stop, stopped) = oneshot::channel();
         let (log, book) = (Log::default(), Book::default());
@@ -56,10 +52,16 @@ impl ModelServer {
             log: log.clone(),
             book: book.clone(),
         };
+        // A runtime of its own: the test may have none, or block the one that it has.
         let thread = thread::Builder::new()
             .name("model".to_owned())
             .spawn(move || {
+                let runtime = tokio::runtime::Builder::new_current_thread()
+                    .enable_all()
+                    .build()
+                    .expect("a runtime");
                 runtime.block_on(async {
+                    let listener = TcpListener::from_std(listener).expect("a socket");
                     tokio::select! {
                         () = serve(&listener, &desk) => {}
                         _ = stopped => {}
