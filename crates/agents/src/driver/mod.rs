@@ -8,6 +8,7 @@
 //! it. Where the protocol shows nothing, nothing is reported, and the manager says `unknown` in the
 //! end.
 
+pub mod acp;
 pub mod codex;
 pub mod command;
 #[cfg(test)]
@@ -229,7 +230,7 @@ pub trait Driver: fmt::Debug + Send {
 pub type Create = fn(&str, Task) -> Result<(Program, Box<dyn Driver>), Refusal>;
 
 /// The drivers by name.
-pub const NAMES: &[&str] = &["pi", "codex", "command"];
+pub const NAMES: &[&str] = &["pi", "codex", "acp", "command"];
 
 /// A driver and the program that it drives.
 ///
@@ -239,6 +240,7 @@ pub fn create(name: &str, task: Task) -> Result<(Program, Box<dyn Driver>), Refu
     match name {
         "pi" => pi::create(task),
         "codex" => codex::create(task),
+        "acp" => acp::create(task),
         "command" => command::create(task),
         _ => Err(Refusal::new(
             ErrorCode::BadParams,

@@ -144,7 +144,9 @@ impl Stage {
                 }
                 Line::Said(message) => {
                     let mut message = message.clone();
-                    if let Some(id) = message.get_mut(field)
+                    // A request of the program has a name of the program's.
+                    if message.get("method").is_none()
+                        && let Some(id) = message.get_mut(field)
                         && let Some((_, own)) = self.ids.iter().rfind(|(other, _)| other == id)
                     {
                         *id = own.clone();

@@ -1,4 +1,4 @@
-use handover_protocol::SteerState::{self, Answered, Dropped, Inserted, Queued, Sent, Unknown};
+use handover_protocol::SteerState::{Answered, Dropped, Inserted, Queued, Sent, Unknown};
 use serde_json::{Value, json};
 
 use crate::driver::replay::{Line, Stage, steer, task, transcript};

@@ -1,8 +1,10 @@
 //! Whatever pi writes, in any order, each steer has one receipt that only moves forward and ends.
 
+use handover_protocol::SteerId;
 use proptest::prelude::*;
 
 use super::*;
+use crate::driver::honest::assert_honest;
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -69,10 +71,6 @@ fn play(stage: &mut Stage, step: &Step, steers: &mut usize) {
     }
 }
 
-fn is_end(state: SteerState) -> bool {
-    matches!(state, Answered | Dropped | Unknown)
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
     #[test]
@@ -83,12 +81,8 @@ proptest! {
             play(&mut stage, step, &mut steers);
         }
         stage.act(|pi, out| pi.ended(true, out));
-        for steer in 0..steers {
-            let receipts = stage.receipts(&format!("s{steer}"));
-            prop_assert!(receipts.windows(2).all(|pair| pair[0] < pair[1]), "{receipts:?}");
-            let ends = receipts.iter().filter(|state| is_end(**state)).count();
-            prop_assert_eq!(ends, 1, "{:?}", receipts);
-        }
+        let steers: Vec<SteerId> = (0..steers).map(|i| format!("s{i}").into()).collect();
+        assert_honest(&stage.effects, &steers);
         let began = count(&stage, &Effect::TurnBegan);
         prop_assert!(ends(&stage).len() <= began);
     }
