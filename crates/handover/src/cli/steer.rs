@@ -14,8 +14,9 @@ use super::failure::Failure;
 use super::text::plain;
 use super::{duration, locate};
 
-/// How much longer than asked for the host may take to say that the time is over.
-const GRACE: Duration = Duration::from_secs(10);
+/// How much longer than asked for the host may take to say that the time is over: it may have to ask a
+/// person at the terminal first.
+const GRACE: Duration = Duration::from_secs(60);
 
 /// Arguments of `handover steer`.
 #[derive(Debug, clap::Args)]
@@ -116,7 +117,7 @@ pub fn run(args: Args, context: &Context) -> Result<(), Failure> {
             timeout_ms: limit.map(duration::ms),
         };
         let result: SteerResult = match (wanted, limit) {
-            (None, _) => session.call(Method::Steer, &params).await?,
+            (None, _) => session.call_patiently(Method::Steer, &params).await?,
             (Some(_), None) => session.wait_for(Method::Steer, &params).await?,
             (Some(_), Some(limit)) => {
                 let within = Some(limit.saturating_add(GRACE));

@@ -18,12 +18,22 @@ use super::super::{list, locate, outcome, result, steer};
 /// The drivers that this version has, for messages; the host decides.
 const DRIVERS: &str = "pi, codex, claude, acp, command";
 
+/// What the help does not fit into a line.
+const MORE: &str = "\
+The words of PROMPT are the task; `--` before them ends the options. For the command driver they are \
+the program and its arguments, and --prompt is its input; unless --arg gives the program and its \
+arguments, and then they are its input.
+
+Examples:
+  handover agent run --driver pi -- fix the failing test
+  handover agent run --driver codex --desktop d1 --name shop -- order the milk
+  handover agent run --driver command --wait -- make test
+  handover agent run --driver acp --arg gemini --arg --acp -- fix the failing test
+  git diff | handover agent run --driver claude --prompt - --wait";
+
 /// Arguments of `handover agent run`.
-///
-/// The words of PROMPT are the task; `--` before them ends the options. For the `command` driver they are the
-/// program and its arguments, and its input comes from --prompt; unless --arg gives the program and
-/// its arguments, and then they are its input.
 #[derive(Debug, clap::Args)]
+#[command(after_help = MORE)]
 pub struct Args {
     /// The adapter to the agent's program: pi, codex, claude, acp or command
     #[arg(
