@@ -15,6 +15,9 @@ use crate::driver::Program;
 /// A future without a name.
 pub type Pending<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
+/// A question that was put to people, and their answer in words; `None` if it was cancelled.
+pub type Asked = (RequestId, Pending<Option<String>>);
+
 /// Who wants something of the manager, proven by the host.
 #[derive(Clone, Debug, PartialEq)]
 pub struct By {

@@ -1,6 +1,7 @@
 //! The host: the one process that owns a session and is the authority over its
 //! desktops.
 
+pub mod agents;
 pub mod attach;
 pub mod callers;
 pub mod desktop;

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use handover_protocol::{DesktopId, SessionId, Timestamp, ViewerName};
+use handover_protocol::{AgentId, DesktopId, SessionId, Timestamp, ViewerName};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -138,6 +138,26 @@ impl SessionPaths {
     /// Logs of the host and of everything it starts.
     pub fn logs(&self) -> PathBuf {
         self.state_dir.join("logs")
+    }
+    /// What agents' programs write.
+    pub fn agents(&self) -> PathBuf {
+        self.state_dir.join("agents")
+    }
+    /// What an agent's program writes to its standard output.
+    pub fn agent_output(&self, agent: &AgentId) -> PathBuf {
+        self.agents().join(format!("{agent}.out"))
+    }
+    /// What an agent's program writes to its standard error.
+    pub fn agent_log(&self, agent: &AgentId) -> PathBuf {
+        self.logs().join(format!("agent-{agent}.log"))
+    }
+    /// The log of all agents' keepers, which have little to say.
+    pub fn agent_keepers_log(&self) -> PathBuf {
+        self.logs().join("agent-keepers.log")
+    }
+    /// The socket of an agent's keeper.
+    pub fn agent_keeper_socket(&self, agent: &AgentId) -> PathBuf {
+        self.runtime_dir.join(format!("agent-{agent}.sock"))
     }
     /// The attach socket.
     pub fn attach_socket(&self) -> PathBuf {
@@ -285,6 +305,7 @@ impl Session {
     fn make_directories(&self) -> Result<(), SessionError> {
         dirs::private_dir(&self.paths.evidence(), "XDG_STATE_HOME")?;
         dirs::private_dir(&self.paths.logs(), "XDG_STATE_HOME")?;
+        dirs::private_dir(&self.paths.agents(), "XDG_STATE_HOME")?;
         dirs::private_dir(&self.paths.runtime_dir, "XDG_RUNTIME_DIR")?;
         Ok(())
     }

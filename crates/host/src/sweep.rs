@@ -64,9 +64,10 @@ pub(crate) fn sweep_directory(directory: &Path) -> io::Result<()> {
     for entry in entries {
         let path = entry?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        // Dotted names are those of files and sockets that were not finished.
-        let is_the_hosts =
-            name.starts_with("attach.") || name.starts_with("view-") || name.starts_with('.');
+        // Dotted names are those of files and sockets that were not finished. Agents end with their host.
+        let is_the_hosts = ["attach.", "view-", "agent-", "."]
+            .iter()
+            .any(|prefix| name.starts_with(prefix));
         if !is_the_hosts {
             continue;
         }
@@ -152,10 +153,12 @@ mod tests {
         let paths = session.paths().clone();
         let keeper = bind_private(&paths.keeper_socket(&"d1".into())).unwrap();
         std::fs::create_dir(paths.desktop_dir(&"d1".into())).unwrap();
+        let agent = paths.agent_keeper_socket(&"abc234".into());
+        let _agents_keeper = bind_private(&agent).unwrap();
         drop(bind_private(&socket).unwrap());
         drop(session);
         sweep_dead(&roots).unwrap();
-        assert!(!manifest.exists() && !socket.exists());
+        assert!(!manifest.exists() && !socket.exists() && !agent.exists());
         assert!(paths.keeper_socket(&"d1".into()).exists());
         assert!(paths.desktop_dir(&"d1".into()).exists());
         let again = Session::reopen(&roots, &id).unwrap();

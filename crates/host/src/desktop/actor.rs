@@ -248,6 +248,7 @@ impl Actor {
         let view = ControlView {
             control: status.control,
             phase: status.phase,
+            pause: status.pause,
             epoch: status.epoch,
             holder: self.holder_viewer(),
             title: self.title(),

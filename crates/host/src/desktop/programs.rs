@@ -98,7 +98,7 @@ impl Programs {
         let base = std::env::vars_os().filter_map(|(name, value)| {
             Some((name.into_string().ok()?, value.into_string().ok()?))
         });
-        let mut env = xvnc::application_env(&self.files, self.display, base);
+        let mut env = self.environment(base);
         env.insert("HANDOVER_SESSION".into(), self.session.clone());
         // The display is the desktop's own, whatever is asked for.
         for (name, value) in extra {
@@ -139,6 +139,14 @@ impl Programs {
                 .join(format!("{}-{number}-{name}.log", self.desktop)),
             stdio: None,
         })
+    }
+
+    /// The environment of a program on the desktop, from `base`.
+    pub fn environment(
+        &self,
+        base: impl IntoIterator<Item = (String, String)>,
+    ) -> BTreeMap<String, String> {
+        xvnc::application_env(&self.files, self.display, base)
     }
 
     /// Replaces the desktop's cookie by one whose clients see neither other

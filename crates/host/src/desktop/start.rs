@@ -125,6 +125,7 @@ pub async fn start(
     let (view_sender, view) = watch::channel(ControlView {
         control: status.control,
         phase: status.phase,
+        pause: status.pause,
         epoch: status.epoch,
         holder: None,
         title: parts.id.to_string(),

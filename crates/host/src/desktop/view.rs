@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use handover_control::{Control, Epoch, Phase, ViewerId};
+use handover_control::{Control, Epoch, PauseReason, Phase, ViewerId};
 use handover_rfb::input::InputMessage;
 
 /// Input that may wait for the desktop's task, for all viewers together. A
@@ -21,6 +21,8 @@ pub struct ControlView {
     pub control: Control,
     /// What is under way.
     pub phase: Phase,
+    /// Why nobody may act, if it is paused.
+    pub pause: Option<PauseReason>,
     /// The fencing number.
     pub epoch: Epoch,
     /// The viewer whose input is live, if one is.

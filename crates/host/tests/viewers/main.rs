@@ -41,6 +41,7 @@ impl Desktop {
         let (control, following) = watch::channel(ControlView {
             control: Control::Agent,
             phase: Phase::Steady,
+            pause: None,
             epoch: Epoch(1),
             holder: None,
             title: "d1 agent".into(),

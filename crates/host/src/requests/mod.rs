@@ -1,8 +1,12 @@
 //! Requests for a person: made by agents, dealt with by a takeover or an answer in text, and kept
 //! across restarts of the host.
 
+mod of_agents;
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use handover_protocol::{
@@ -10,14 +14,17 @@ use handover_protocol::{
     RequestHumanResult, RequestId, RequestState, RequestStatusParams, RequestStatusResult,
     RequestView, question,
 };
-use handover_store::{Put, Store, StoreError};
+use handover_store::{NewEvent, Put, Store, StoreError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::watch;
 
+use crate::agents::{News, Newsroom};
 use crate::callers::{Caller, CallerKind};
 use crate::record::not_recorded;
 use crate::system::clock;
+
+pub use of_agents::Question;
 
 /// Requests that may be open at once.
 pub const MAX_OPEN: usize = 64;
@@ -37,6 +44,8 @@ pub struct Requests {
     table: Mutex<Table>,
     /// Changes with every change of any request.
     changed: watch::Sender<u64>,
+    /// Told what people did with an agent's request.
+    newsroom: OnceLock<Newsroom>,
 }
 
 #[derive(Debug, Default)]
@@ -57,6 +66,9 @@ struct Kept {
     /// The process that asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     asker: Option<Asker>,
+    /// The host asks in an agent's name whether it may do something.
+    #[serde(default)]
+    permission: bool,
 }
 
 /// A process, told apart from every other that this boot saw.
@@ -78,7 +90,7 @@ impl Asker {
 
 impl Requests {
     /// Reads the requests of an earlier host. A takeover that it did not see end has ended with it,
-    /// so what was taken is open again.
+    /// so what was taken is open again. Its agents have ended too, and with them their requests.
     ///
     /// # Errors
     /// When the record cannot be read.
@@ -91,6 +103,10 @@ impl Requests {
                     if kept.view.state == RequestState::Taken {
                         kept.view.state = RequestState::Open;
                     }
+                    if is_open(&kept) && kept.view.agent.is_some() {
+                        kept.view.state = RequestState::Cancelled;
+                        store.put_soon(vec![put(number, &kept)]);
+                    }
                     table.last = table.last.max(number);
                     table.kept.insert(number, kept);
                 }
@@ -101,7 +117,14 @@ impl Requests {
             store,
             table: Mutex::new(table),
             changed: watch::Sender::new(0),
+            newsroom: OnceLock::new(),
         })
+    }
+
+    /// Where to bring news for agents, from now on. Said once.
+    pub fn tell(&self, newsroom: Newsroom) {
+        // A second place would be a fault; the first stays.
+        let _ = self.newsroom.set(newsroom);
     }
 
     /// Asks for a person; durable when it answers. `desktop` is the one that it is about, if any.
@@ -131,39 +154,53 @@ impl Requests {
             CallerKind::Agent { id } => id.clone(),
             CallerKind::Human { .. } | CallerKind::App { .. } => None,
         };
-        let (stored, number) = {
-            let mut table = self.table();
-            let open = table.kept.values().filter(|kept| is_open(kept)).count();
-            if open >= MAX_OPEN {
-                return Err(Refusal::new(
-                    ErrorCode::QueueFull,
-                    format!(
-                        "{MAX_OPEN} requests for a person are open already: wait for one of them"
-                    ),
-                ));
-            }
-            let number = table.last + 1;
-            let kept = Kept {
+        let request_id = self
+            .make(caller.event("request_human"), |view| Kept {
                 view: RequestView {
-                    request_id: name(number),
-                    desktop: desktop.clone(),
-                    agent: agent.clone(),
-                    reason: params.reason.clone(),
-                    question: question.clone(),
-                    state: RequestState::Open,
-                    since: clock::wall(),
+                    desktop,
+                    agent,
+                    reason: params.reason,
+                    question,
+                    ..view
                 },
                 text: None,
                 hand_back: None,
                 asker: Some(Asker::of(caller)),
-            };
-            let mut event = caller
-                .event("request_human")
-                .field("requestId", name(number).0)
-                .field("reason", params.reason)
-                .field_if("question", question);
-            event.desktop = desktop.map(|desktop| desktop.0);
-            event.agent = agent.map(|agent| agent.0);
+                permission: false,
+            })
+            .await?;
+        Ok(RequestHumanResult { request_id })
+    }
+
+    /// Stores a new request; `fill` completes it.
+    async fn make(
+        &self,
+        event: NewEvent,
+        fill: impl FnOnce(RequestView) -> Kept,
+    ) -> Result<RequestId, Refusal> {
+        let (stored, number) = {
+            let mut table = self.table();
+            let open = table.kept.values().filter(|kept| is_open(kept)).count();
+            if open >= MAX_OPEN {
+                return Err(of_agents::full(MAX_OPEN));
+            }
+            let number = table.last + 1;
+            let kept = fill(RequestView {
+                request_id: name(number),
+                desktop: None,
+                agent: None,
+                reason: String::new(),
+                question: None,
+                state: RequestState::Open,
+                since: clock::wall(),
+            });
+            let view = &kept.view;
+            let mut event = event
+                .field("requestId", view.request_id.as_str())
+                .field("reason", view.reason.as_str())
+                .field_if("question", view.question.as_deref());
+            event.desktop = view.desktop.clone().map(|desktop| desktop.0);
+            event.agent = view.agent.clone().map(|agent| agent.0);
             let mut puts = vec![put(number, &kept)];
             puts.extend(table.forget_oldest());
             // Counted before it is stored, so that two requests at once have two numbers and the
@@ -176,9 +213,7 @@ impl Requests {
         match stored.await {
             Ok(_) => {
                 self.announce();
-                Ok(RequestHumanResult {
-                    request_id: name(number),
-                })
+                Ok(name(number))
             }
             Err(error) => {
                 self.table().kept.remove(&number);
@@ -274,15 +309,16 @@ impl Requests {
             answered.view.state = RequestState::Answered;
             answered.text = Some(params.text.into_inner());
             let put = put(number, &answered);
-            let before = std::mem::replace(kept, answered);
-            (self.store.append_with(event, vec![put]), before)
+            let before = std::mem::replace(kept, answered.clone());
+            (self.store.append_with(event, vec![put]), before, answered)
         };
-        let (stored, before) = stored;
+        let (stored, before, answered) = stored;
         if let Err(error) = stored.await {
             self.table().kept.insert(number, before);
             return Err(not_recorded(&error));
         }
         self.announce();
+        self.bring(answered);
         Ok(AnswerResult {
             request_id: params.request_id,
             state: RequestState::Answered,
@@ -318,8 +354,30 @@ impl Requests {
             let open = is_open(kept);
             if open {
                 kept.view.state = RequestState::Cancelled;
+                self.bring(kept.clone());
             }
             open
+        });
+    }
+
+    /// Brings the news to the agent whose request was dealt with. Permission is waited for by the
+    /// host itself.
+    fn bring(&self, kept: Kept) {
+        let (Some(newsroom), Some(agent), false) = (
+            self.newsroom.get(),
+            kept.view.agent.clone(),
+            kept.permission,
+        ) else {
+            return;
+        };
+        let request = kept.view;
+        newsroom.bring(match kept.text {
+            Some(text) => News::Answered {
+                agent,
+                request,
+                text,
+            },
+            None => News::Cancelled { agent, request },
         });
     }
 
@@ -334,12 +392,14 @@ impl Requests {
             .collect()
     }
 
-    /// Applies `act` to the requests of `desktop` and stores those that it changed.
+    /// Applies `act` to the requests of `desktop` and stores those that it changed. What becomes of a
+    /// desktop does not answer whether an agent may do something.
     fn change(&self, desktop: &DesktopId, act: impl Fn(&mut Kept) -> bool) -> Vec<RequestId> {
         let mut table = self.table();
         let mut changed = Vec::new();
         for (number, kept) in &mut table.kept {
-            if kept.view.desktop.as_ref() == Some(desktop) && act(kept) {
+            let concerned = kept.view.desktop.as_ref() == Some(desktop) && !kept.permission;
+            if concerned && act(kept) {
                 self.store.put_soon(vec![put(*number, kept)]);
                 changed.push(kept.view.request_id.clone());
             }

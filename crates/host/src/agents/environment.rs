@@ -1,0 +1,177 @@
+//! The host as the manager of agents sees it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use handover_agents::environment::{
+    Asked, Change, Environment, NotRecorded, Pending, Start, Started,
+};
+use handover_control::{Control, PauseReason, Phase};
+use handover_protocol::{AgentId, DesktopId, ErrorCode, Refusal, Timestamp};
+use handover_store::{Recorded, Store};
+use serde_json::Value;
+use tokio::sync::watch;
+
+use super::launch;
+use super::record::{parts, refused};
+use super::users::Users;
+use crate::attach::Desktop;
+use crate::callers::Callers;
+use crate::desktops::DesktopSet;
+use crate::manifest::discover_in;
+use crate::requests::{Question, Requests};
+use crate::session::SessionPaths;
+use crate::system::clock;
+use crate::system::dirs::Roots;
+
+/// The parts of the host that agents need.
+pub struct Parts {
+    /// The session.
+    pub session: String,
+    /// Where its files are.
+    pub paths: SessionPaths,
+    /// Where other sessions are.
+    pub roots: Roots,
+    /// The record.
+    pub store: Store,
+    /// Who is calling.
+    pub callers: Arc<Callers>,
+    /// The desktops.
+    pub desktops: Arc<DesktopSet>,
+    /// The requests for a person.
+    pub requests: Arc<Requests>,
+    /// Who uses which desktop.
+    pub users: Arc<Users>,
+    /// Told of what changed; the manifest follows.
+    pub changes: watch::Sender<u64>,
+}
+
+/// The host around the manager of agents.
+pub struct AgentHost(Arc<Parts>);
+
+impl AgentHost {
+    /// With these parts.
+    pub fn new(parts: Parts) -> Self {
+        Self(Arc::new(parts))
+    }
+}
+
+impl Environment for AgentHost {
+    fn record(&self, change: Change) -> Pending<Result<(), NotRecorded>> {
+        let (events, puts) = parts(change);
+        let stored = self.0.store.append_all(events, puts);
+        Box::pin(async move { stored.await.map(drop).map_err(|error| refused(&error)) })
+    }
+
+    fn record_spooled(&self, change: Change) -> Pending<()> {
+        let (events, puts) = parts(change);
+        let recorded = self.0.store.append_all_spooled(events, puts);
+        Box::pin(async move {
+            if recorded.await == Recorded::Lost {
+                tracing::error!("a change of agents found no room in the record");
+            }
+        })
+    }
+
+    fn record_soon(&self, change: Change) {
+        let (events, puts) = parts(change);
+        self.0.store.append_all_soon(events, puts);
+    }
+
+    fn healthy(&self) -> bool {
+        self.0.store.healthy()
+    }
+
+    fn stored(&self, prefix: &str) -> Pending<Result<Vec<(String, Value)>, NotRecorded>> {
+        let (store, prefix) = (self.0.store.clone(), prefix.to_owned());
+        Box::pin(async move { store.list(prefix).await.map_err(|error| refused(&error)) })
+    }
+
+    fn stored_at(&self, key: &str) -> Pending<Result<Option<Value>, NotRecorded>> {
+        let (store, key) = (self.0.store.clone(), key.to_owned());
+        Box::pin(async move { store.get(key).await.map_err(|error| refused(&error)) })
+    }
+
+    fn is_taken(&self, id: &AgentId) -> bool {
+        let others = discover_in(&self.0.roots).live.into_iter();
+        others
+            .filter(|found| found.manifest.session_id.as_str() != self.0.session)
+            .flat_map(|found| found.manifest.agents)
+            .any(|agent| agent.id == *id)
+    }
+
+    fn output_file(&self, id: &AgentId) -> PathBuf {
+        self.0.paths.agent_output(id)
+    }
+
+    fn error_file(&self, id: &AgentId) -> PathBuf {
+        self.0.paths.agent_log(id)
+    }
+
+    fn start(&self, id: &AgentId, start: Start) -> Pending<Result<Started, String>> {
+        Box::pin(launch::start(Arc::clone(&self.0), id.clone(), start))
+    }
+
+    fn check_desktop(&self, desktop: &DesktopId) -> Result<(), Refusal> {
+        let all = self.0.desktops.all();
+        if all.iter().any(|known| known.id() == desktop) {
+            return Ok(());
+        }
+        let names: Vec<&DesktopId> = all.iter().map(Desktop::id).collect();
+        Err(Refusal::new(
+            ErrorCode::DesktopUnknown,
+            format!(
+                "there is no desktop {:?}; `list` shows those there are",
+                desktop.as_str()
+            ),
+        )
+        .with("desktops", names))
+    }
+
+    fn waits_for(&self, id: &AgentId, desktop: Option<&DesktopId>) -> Option<String> {
+        if let Some(request) = self.0.requests.of_agent(id) {
+            return Some(format!("the answer to request {}", request.request_id));
+        }
+        // Its own desktop and those that it has used.
+        let mut used = self.0.users.desktops(id);
+        if let Some(desktop) = desktop
+            && !used.contains(desktop)
+        {
+            used.push(desktop.clone());
+        }
+        let all = self.0.desktops.all();
+        let away = all.iter().find(|known| {
+            let control = known.control();
+            let view = control.borrow();
+            let with_agents = view.control == Control::Agent && view.phase == Phase::Steady;
+            let gone = view.pause == Some(PauseReason::DesktopGone);
+            used.contains(known.id()) && !with_agents && !gone
+        })?;
+        Some(format!("control of desktop {}", away.id()))
+    }
+
+    fn ask(
+        &self,
+        id: &AgentId,
+        desktop: Option<&DesktopId>,
+        what: &str,
+    ) -> Pending<Result<Asked, String>> {
+        let requests = Arc::clone(&self.0.requests);
+        let (id, desktop, what) = (id.clone(), desktop.cloned(), what.to_owned());
+        Box::pin(async move {
+            let asked = requests.ask_permission(&id, desktop, &what).await;
+            let request = asked.map_err(|refusal| refusal.message)?;
+            let question = Question::new(requests, request.clone());
+            let answer: Pending<Option<String>> = Box::pin(question.answer());
+            Ok((request, answer))
+        })
+    }
+
+    fn changed(&self) {
+        self.0.changes.send_modify(|count| *count += 1);
+    }
+
+    fn now(&self) -> Timestamp {
+        clock::wall()
+    }
+}
