@@ -15,9 +15,6 @@ use crate::driver::Program;
 /// A future without a name.
 pub type Pending<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// A question that was put to people, and their answer in words; `None` if it was cancelled.
-pub type Asked = (RequestId, Pending<Option<String>>);
-
 /// Who wants something of the manager, proven by the host.
 #[derive(Clone, Debug, PartialEq)]
 pub struct By {
@@ -146,9 +143,9 @@ pub trait Environment: Send + Sync + 'static {
     /// # Errors
     /// `desktop_unknown`.
     fn check_desktop(&self, desktop: &DesktopId) -> Result<(), handover_protocol::Refusal>;
-    /// What an agent whose turn has ended still waits for, in words: an answer of a person, or its
-    /// desktop. None if for nothing.
-    fn waits_for(&self, id: &AgentId, desktop: Option<&DesktopId>) -> Option<String>;
+    /// What an agent whose turn has ended still waits for, in words: an answer of a person, or one of
+    /// the desktops that it uses. None if for nothing.
+    fn waits_for(&self, id: &AgentId, desktops: &[DesktopId]) -> Option<String>;
     /// Asks people whether the agent may do something. The error is for people.
     fn ask(
         &self,

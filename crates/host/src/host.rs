@@ -1,11 +1,15 @@
 //! The host from start to end.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use handover_agents::driver::ToolServer;
+use handover_agents::environment::NotRecorded;
+use handover_agents::{By, Manager, Settings};
 use handover_protocol::{
     DesktopNewParams, ErrorCode, Manifest, PROTOCOL_VERSION, Refusal, SessionId, Size,
 };
@@ -13,13 +17,15 @@ use handover_store::{Limits, Mode, Options, Store, StoreError};
 use serde::Serialize;
 use tokio::sync::watch;
 
+use crate::agents::{self, AgentHost, Agents, Newsroom};
 use crate::attach::{Desktop, Outlets, Parts, Server};
 use crate::callers::{self, Caller, CallerKind, Callers, ConnectionId, Evidence};
 use crate::desktops::{DesktopSet, Shared};
 use crate::heads;
+use crate::keeper::client::KeeperProgram;
 use crate::manifest::{self, ManifestWriter};
 use crate::requests::Requests;
-use crate::served::{News, Served, follow_desktops};
+use crate::served::{Listening, Served, follow};
 use crate::session::{self, Session, SessionError, SessionState};
 use crate::sweep;
 use crate::system::dirs::{DirError, Roots};
@@ -52,6 +58,8 @@ pub struct HostOptions {
     pub desktop: Option<Size>,
     /// How long a desktop goes on without a host.
     pub orphan_timeout: Duration,
+    /// The most agents that work at once.
+    pub max_agents: usize,
     /// False to let agents aim by what they saw before a takeover.
     pub observe_guard: bool,
 }
@@ -107,6 +115,9 @@ pub enum HostError {
     /// The record cannot be used.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The agents on record cannot be read, or not be closed.
+    #[error("the agents on record cannot be used: {0}; make room on the disk and try again")]
+    Agents(NotRecorded),
     /// The attach socket cannot be made.
     #[error(transparent)]
     Bind(#[from] socket::BindError),
@@ -139,7 +150,9 @@ impl HostError {
                 ErrorCode::AlreadyRunning
             }
             Self::Session(SessionError::Unknown(_)) => ErrorCode::SessionUnknown,
-            Self::Session(_) | Self::Directory(_) | Self::Store(_) => ErrorCode::StorageFailed,
+            Self::Session(_) | Self::Directory(_) | Self::Store(_) | Self::Agents(_) => {
+                ErrorCode::StorageFailed
+            }
             Self::BelowKeeper => ErrorCode::CallerRefused,
             Self::Desktop(refusal) => refusal.code,
             Self::Starting => ErrorCode::Timeout,
@@ -226,9 +239,14 @@ async fn serve(options: &HostOptions, ready: impl FnOnce(&Ready)) -> Result<(), 
     let outlets = Outlets::new();
     let requests = Arc::new(Requests::open(store.clone()).await?);
     let (changes, changed) = watch::channel(0);
-    let news = Arc::new(News {
+    let (newsroom, news) = Newsroom::new();
+    requests.tell(newsroom.clone());
+    let known_agents = Arc::new(OnceLock::new());
+    let listening = Arc::new(Listening {
         requests: requests.clone(),
-        changes,
+        agents: known_agents.clone(),
+        newsroom,
+        changes: changes.clone(),
     });
     let callers = Arc::new(Callers::new());
     let admit = {
@@ -250,20 +268,49 @@ async fn serve(options: &HostOptions, ready: impl FnOnce(&Ready)) -> Result<(), 
         project_dir: PathBuf::from(&session.info().project_dir),
         store: store.clone(),
         outlets: outlets.clone(),
-        hooks: news,
+        hooks: listening,
         admit: Arc::new(admit),
         orphan_timeout: options.orphan_timeout,
         observe_guard: options.observe_guard,
     }));
+    agents::end_leftovers(&store).await?;
     desktops.adopt_all().await?;
+    let around = AgentHost::new(agents::Parts {
+        session: session.info().id.to_string(),
+        paths: session.paths().clone(),
+        keeper: KeeperProgram::own(),
+        roots,
+        store: store.clone(),
+        callers: callers.clone(),
+        desktops: Arc::downgrade(&desktops),
+        requests: requests.clone(),
+        changes,
+    });
+    let settings = Settings {
+        limits: handover_agents::Limits::new(options.max_agents),
+        project_dir: PathBuf::from(&session.info().project_dir),
+        tools: tools(&session),
+        drivers: handover_agents::driver::create,
+    };
+    let manager = Manager::open(Arc::new(around), settings)
+        .await
+        .map_err(HostError::Agents)?;
+    // Nobody but this line sets it.
+    let _ = known_agents.set(manager.clone());
+    let telling_agents = tokio::spawn(agents::tell(
+        manager.clone(),
+        Arc::downgrade(&desktops),
+        news,
+    ));
 
     let listener = socket::bind_private(&session.paths().attach_socket())?;
     let manifest = ManifestWriter::start(session.paths().manifest(), manifest_of(&session)?)
         .map_err(system("the manifest"))?;
     // From here on the others can see this host.
     drop(starting);
-    let following = tokio::spawn(follow_desktops(
+    let following = tokio::spawn(follow(
         Arc::downgrade(&desktops),
+        manager.clone(),
         manifest.clone(),
         changed,
     ));
@@ -273,6 +320,7 @@ async fn serve(options: &HostOptions, ready: impl FnOnce(&Ready)) -> Result<(), 
         id: session.info().id.clone(),
         callers,
         desktops: desktops.clone(),
+        agents: Agents::new(manager.clone()),
         store: store.clone(),
         stop,
     });
@@ -298,10 +346,14 @@ async fn serve(options: &HostOptions, ready: impl FnOnce(&Ready)) -> Result<(), 
         }
     }
     let by = stopped.borrow().clone();
+    manager
+        .close(&By::from(by.as_ref().unwrap_or(&host_itself())))
+        .await;
     end_desktops(&desktops, by.as_ref()).await;
     server.close(CLOSE_GRACE).await;
     following.abort();
     telling.abort();
+    telling_agents.abort();
     heads::tell(&store, &session.info().id);
     manifest.close();
     let closed = store.close().await;
@@ -350,6 +402,28 @@ fn host_itself() -> Caller {
         connection: ConnectionId(0),
         marked: None,
     }
+}
+
+/// The tools that agents' programs are given: this very program, which finds this session whatever
+/// environment such a program passes on.
+fn tools(session: &Session) -> Option<ToolServer> {
+    let own = match std::env::current_exe() {
+        Ok(own) => own.display().to_string(),
+        Err(error) => {
+            tracing::warn!(%error, "agents get no tools: the path of this program is not known");
+            return None;
+        }
+    };
+    let mut env = BTreeMap::from([("HANDOVER_SESSION".to_owned(), session.info().id.to_string())]);
+    for name in ["XDG_RUNTIME_DIR", "XDG_STATE_HOME"] {
+        if let Ok(value) = std::env::var(name) {
+            env.insert(name.to_owned(), value);
+        }
+    }
+    Some(ToolServer {
+        command: vec![own, "mcp".to_owned()],
+        env,
+    })
 }
 
 fn manifest_of(session: &Session) -> Result<Manifest, HostError> {

@@ -1,22 +1,25 @@
 //! The session that the attach socket serves.
 
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
+use handover_agents::Manager;
 use handover_control::Moment;
 use handover_protocol::{
-    Control, DesktopDestroyResult, DesktopId, DesktopNewParams, DesktopNewResult, HandBack,
-    ManifestDesktop, Refusal, RequestId, RequestView, SessionId,
+    AgentId, AgentStatus, AgentView, Control, DesktopDestroyResult, DesktopId, DesktopNewParams,
+    DesktopNewResult, HandBack, ManifestAgent, ManifestDesktop, Refusal, RequestView, SessionId,
 };
 use handover_store::NewEvent;
 use tokio::sync::watch;
 
+use crate::agents::{Agents, News, Newsroom};
 use crate::attach::{self, Desktop};
 use crate::callers::{Caller, Callers, ConnectionId};
-use crate::desktop::{DesktopHandle, Hooks};
+use crate::desktop::{DesktopHandle, HandedBack, Hooks};
 use crate::desktops::DesktopSet;
 use crate::manifest::ManifestWriter;
 use crate::requests::Requests;
+use crate::system::clock;
 use crate::system::creds::Sender;
 
 /// The parts of a session, behind its socket.
@@ -24,6 +27,7 @@ pub struct Served {
     pub(crate) id: SessionId,
     pub(crate) callers: Arc<Callers>,
     pub(crate) desktops: Arc<DesktopSet>,
+    pub(crate) agents: Agents,
     pub(crate) store: handover_store::Store,
     /// Set to true when somebody asks for the end.
     pub(crate) stop: watch::Sender<Option<Caller>>,
@@ -53,6 +57,7 @@ impl Served {
 
 impl attach::Session for Served {
     type Desktop = DesktopHandle;
+    type Agents = Agents;
 
     fn id(&self) -> SessionId {
         self.id.clone()
@@ -73,6 +78,10 @@ impl attach::Session for Served {
 
     fn desktops(&self) -> Vec<DesktopHandle> {
         self.desktops.all()
+    }
+
+    fn agents(&self) -> &Agents {
+        &self.agents
     }
 
     async fn new_desktop(
@@ -104,28 +113,64 @@ impl attach::Session for Served {
     }
 }
 
-/// What desktops tell the rest of the host.
-pub struct News {
+/// Hears what desktops tell, and passes it on to who it concerns.
+pub struct Listening {
     pub(crate) requests: Arc<Requests>,
+    /// The agents, as soon as there may be any.
+    pub(crate) agents: Arc<OnceLock<Manager>>,
+    /// Where agents get their news.
+    pub(crate) newsroom: Newsroom,
     /// Told of what changed; the manifest follows.
     pub(crate) changes: watch::Sender<u64>,
 }
 
-impl Hooks for News {
-    fn changed(&self, _desktop: &DesktopId) {
+impl Listening {
+    /// The agents that use a desktop; those that wait for their turn do not yet.
+    fn users(&self, desktop: &DesktopId) -> Vec<AgentId> {
+        let users = self.agents.get().map(|agents| agents.users_of(desktop));
+        let users = users.unwrap_or_default().into_iter();
+        users
+            .filter(|user| user.status != AgentStatus::Queued)
+            .map(|user| user.id)
+            .collect()
+    }
+}
+
+impl Hooks for Listening {
+    fn changed(&self, desktop: &DesktopId) {
         self.changes.send_modify(|count| *count += 1);
+        self.newsroom.bring(News::Changed(desktop.clone()));
     }
 
     fn gone(&self, desktop: &DesktopId) {
         self.requests.cancel(desktop);
+        let agents = self.users(desktop);
+        self.newsroom.bring(News::Gone {
+            desktop: desktop.clone(),
+            agents,
+        });
     }
 
-    fn taken(&self, desktop: &DesktopId) {
+    fn taken(&self, desktop: &DesktopId, holder: &str) {
         self.requests.taken(desktop);
+        self.newsroom.bring(News::Taken {
+            desktop: desktop.clone(),
+            holder: holder.to_owned(),
+            at: clock::wall(),
+        });
     }
 
-    fn handed_back(&self, desktop: &DesktopId, hand_back: &HandBack) -> Vec<RequestId> {
-        self.requests.handed_back(desktop, hand_back)
+    fn handed_back(&self, desktop: &DesktopId, hand_back: &HandBack) -> HandedBack {
+        let told = HandedBack {
+            requests: self.requests.handed_back(desktop, hand_back),
+            agents: self.users(desktop),
+        };
+        self.newsroom.bring(News::HandedBack {
+            desktop: desktop.clone(),
+            hand_back: hand_back.clone(),
+            agents: told.agents.clone(),
+        });
+        told
     }
 
     fn requests(&self, desktop: &DesktopId) -> Vec<RequestView> {
@@ -133,28 +178,52 @@ impl Hooks for News {
     }
 }
 
-/// Keeps the manifest's list of desktops true until the desktops are gone.
-pub async fn follow_desktops(
+/// How long changes are gathered before the manifest's lists are made anew.
+const GATHER: Duration = Duration::from_millis(50);
+
+/// Keeps the manifest's lists of desktops and agents true until the desktops are gone.
+pub async fn follow(
     desktops: Weak<DesktopSet>,
+    agents: Manager,
     manifest: ManifestWriter,
     mut changes: watch::Receiver<u64>,
 ) {
+    // What there is already has made its news before anybody listened.
+    changes.mark_changed();
     while changes.changed().await.is_ok() {
         let Some(desktops) = desktops.upgrade() else {
             return;
         };
-        let listed: Vec<_> = desktops
-            .all()
-            .iter()
-            .map(|desktop| ManifestDesktop {
-                id: desktop.id().clone(),
-                control: match desktop.control().borrow().control {
-                    handover_control::Control::Agent => Control::Agent,
-                    handover_control::Control::Human => Control::Human,
-                    handover_control::Control::Paused => Control::Paused,
-                },
-            })
-            .collect();
-        manifest.update(|manifest| manifest.desktops = listed);
+        let listed_desktops: Vec<_> = desktops.all().iter().map(listed_desktop).collect();
+        let listed_agents: Vec<_> = agents.list().into_iter().map(listed_agent).collect();
+        manifest.update(|manifest| {
+            manifest.desktops = listed_desktops;
+            manifest.agents = listed_agents;
+        });
+        drop(desktops);
+        // The file is not written more often, and a burst of changes is one list.
+        tokio::time::sleep(GATHER).await;
+    }
+}
+
+fn listed_desktop(desktop: &DesktopHandle) -> ManifestDesktop {
+    ManifestDesktop {
+        id: desktop.id().clone(),
+        control: match desktop.control().borrow().control {
+            handover_control::Control::Agent => Control::Agent,
+            handover_control::Control::Human => Control::Human,
+            handover_control::Control::Paused => Control::Paused,
+        },
+    }
+}
+
+fn listed_agent(agent: AgentView) -> ManifestAgent {
+    ManifestAgent {
+        id: agent.id,
+        kind: agent.kind,
+        status: agent.status,
+        parent: agent.parent,
+        output_file: agent.output_file,
+        pane_id: None,
     }
 }

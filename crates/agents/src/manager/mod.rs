@@ -141,6 +141,13 @@ impl Manager {
             .collect()
     }
 
+    /// The desktops that an agent uses.
+    pub(crate) fn desktops_of(&self, id: &AgentId) -> Vec<DesktopId> {
+        let table = self.inner.table();
+        let work = table.get(id).and_then(|entry| entry.work.as_ref());
+        work.map(|work| work.desktops.clone()).unwrap_or_default()
+    }
+
     /// Notes that an agent has acted on a desktop, and so uses it.
     pub fn uses(&self, id: &AgentId, desktop: &DesktopId) {
         let mut table = self.inner.table();

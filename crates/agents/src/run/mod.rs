@@ -289,8 +289,9 @@ impl Run {
         if self.turn != Turn::Ended || self.close.is_some() {
             return;
         }
+        let desktops = self.manager.desktops_of(&self.id);
         let env = &self.manager.inner.env;
-        if env.waits_for(&self.id, self.desktop.as_ref()).is_some() {
+        if env.waits_for(&self.id, &desktops).is_some() {
             self.manager.set_status(&self.id, AgentStatus::Waiting);
             return;
         }

@@ -217,7 +217,7 @@ impl Environment for World {
         }
     }
 
-    fn waits_for(&self, _id: &AgentId, _desktop: Option<&DesktopId>) -> Option<String> {
+    fn waits_for(&self, _id: &AgentId, _desktops: &[DesktopId]) -> Option<String> {
         self.state().waits.then(|| "a person".to_owned())
     }
 

@@ -64,6 +64,7 @@ pub fn run(args: Args, context: &Context) -> Result<(), Failure> {
         another: options.new,
         desktop: options.desktop.then(|| options.size.unwrap_or_default()),
         orphan_timeout: options.orphan_timeout,
+        max_agents: options.max_agents.into(),
         observe_guard: !options.no_observe_guard,
     };
     if args.detached {

@@ -1,7 +1,7 @@
 //! The host as the manager of agents sees it.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use handover_agents::environment::{
     Asked, Change, Environment, NotRecorded, Pending, Start, Started,
@@ -14,10 +14,11 @@ use tokio::sync::watch;
 
 use super::launch;
 use super::record::{parts, refused};
-use super::users::Users;
 use crate::attach::Desktop;
 use crate::callers::Callers;
+use crate::desktop::DesktopHandle;
 use crate::desktops::DesktopSet;
+use crate::keeper::client::KeeperProgram;
 use crate::manifest::discover_in;
 use crate::requests::{Question, Requests};
 use crate::session::SessionPaths;
@@ -30,20 +31,30 @@ pub struct Parts {
     pub session: String,
     /// Where its files are.
     pub paths: SessionPaths,
+    /// The program that keeps their trees.
+    pub keeper: KeeperProgram,
     /// Where other sessions are.
     pub roots: Roots,
     /// The record.
     pub store: Store,
     /// Who is calling.
     pub callers: Arc<Callers>,
-    /// The desktops.
-    pub desktops: Arc<DesktopSet>,
+    /// The desktops, whose news reach the agents in turn.
+    pub desktops: Weak<DesktopSet>,
     /// The requests for a person.
     pub requests: Arc<Requests>,
-    /// Who uses which desktop.
-    pub users: Arc<Users>,
     /// Told of what changed; the manifest follows.
     pub changes: watch::Sender<u64>,
+}
+
+impl Parts {
+    /// The desktops, oldest first; none once the session ends.
+    pub(super) fn desktops(&self) -> Vec<DesktopHandle> {
+        self.desktops
+            .upgrade()
+            .map(|desktops| desktops.all())
+            .unwrap_or_default()
+    }
 }
 
 /// The host around the manager of agents.
@@ -113,7 +124,7 @@ impl Environment for AgentHost {
     }
 
     fn check_desktop(&self, desktop: &DesktopId) -> Result<(), Refusal> {
-        let all = self.0.desktops.all();
+        let all = self.0.desktops();
         if all.iter().any(|known| known.id() == desktop) {
             return Ok(());
         }
@@ -128,24 +139,18 @@ impl Environment for AgentHost {
         .with("desktops", names))
     }
 
-    fn waits_for(&self, id: &AgentId, desktop: Option<&DesktopId>) -> Option<String> {
+    fn waits_for(&self, id: &AgentId, desktops: &[DesktopId]) -> Option<String> {
         if let Some(request) = self.0.requests.of_agent(id) {
             return Some(format!("the answer to request {}", request.request_id));
         }
-        // Its own desktop and those that it has used.
-        let mut used = self.0.users.desktops(id);
-        if let Some(desktop) = desktop
-            && !used.contains(desktop)
-        {
-            used.push(desktop.clone());
-        }
-        let all = self.0.desktops.all();
+        let all = self.0.desktops();
         let away = all.iter().find(|known| {
             let control = known.control();
             let view = control.borrow();
             let with_agents = view.control == Control::Agent && view.phase == Phase::Steady;
+            // What has ended is waited for by nobody.
             let gone = view.pause == Some(PauseReason::DesktopGone);
-            used.contains(known.id()) && !with_agents && !gone
+            desktops.contains(known.id()) && !with_agents && !gone
         })?;
         Some(format!("control of desktop {}", away.id()))
     }
@@ -162,8 +167,10 @@ impl Environment for AgentHost {
             let asked = requests.ask_permission(&id, desktop, &what).await;
             let request = asked.map_err(|refusal| refusal.message)?;
             let question = Question::new(requests, request.clone());
-            let answer: Pending<Option<String>> = Box::pin(question.answer());
-            Ok((request, answer))
+            Ok(Asked {
+                request,
+                answer: Box::pin(question.answer()),
+            })
         })
     }
 

@@ -13,7 +13,7 @@ use super::tree::AgentTree;
 use crate::attach::Desktop;
 use crate::desktop::DesktopHandle;
 use crate::keeper::Owner;
-use crate::keeper::client::{Keeper, KeeperOptions, KeeperProgram};
+use crate::keeper::client::{Keeper, KeeperOptions};
 use crate::keeper::pipes::Pipes;
 use crate::keeper::wire::{Launch, MARKER};
 use crate::xvnc::NOT_FOR_PROGRAMS;
@@ -25,8 +25,8 @@ const END_GRACE: Duration = Duration::from_millis(200);
 pub(super) async fn start(parts: Arc<Parts>, id: AgentId, start: Start) -> Result<Started, String> {
     let desktop = match (&start.desktop, start.display) {
         (Some(desktop), true) => {
-            let all = parts.desktops.all();
-            let found = all.into_iter().find(|known| known.id() == desktop);
+            let mut all = parts.desktops().into_iter();
+            let found = all.find(|known| known.id() == desktop);
             Some(found.ok_or_else(|| format!("desktop {desktop} has ended"))?)
         }
         _ => None,
@@ -47,7 +47,7 @@ pub(super) async fn start(parts: Arc<Parts>, id: AgentId, start: Start) -> Resul
         // An agent ends with its host.
         orphan_timeout: Duration::ZERO,
     };
-    let (keeper, events) = Keeper::start(&KeeperProgram::own(), &options)
+    let (keeper, events) = Keeper::start(&parts.keeper, &options)
         .await
         .map_err(|error| error.to_string())?;
     let process = keeper.process();
@@ -56,7 +56,6 @@ pub(super) async fn start(parts: Arc<Parts>, id: AgentId, start: Start) -> Resul
         return Err(error.to_string());
     }
     parts.callers.agent_started(process, id.clone());
-    parts.users.began(&id, start.desktop.as_ref());
     match keeper.launch_piped(&launch, pipes).await {
         Ok((program, piped)) => {
             let (tree, exited) = AgentTree::follow(id, parts, keeper, program.pid, events);
@@ -70,7 +69,6 @@ pub(super) async fn start(parts: Arc<Parts>, id: AgentId, start: Start) -> Resul
         }
         Err(error) => {
             keeper.end(END_GRACE).await;
-            parts.users.ended(&id);
             parts.callers.agent_ended(process);
             leftovers::forget(&parts.store, &id);
             Err(error.to_string())

@@ -3,8 +3,8 @@
 //!
 //! [`environment`] is the manager's view of the host. A program is started by [`launch`] below a keeper
 //! of its own that ends with the host, and followed by [`tree`]; what a dead host's keepers could not
-//! end is ended by [`leftovers`]. [`users`] knows which agents use which desktop; [`news`] of takeovers
-//! and answers is put in words by [`words`] and told to the agents by [`telling`].
+//! end is ended by [`leftovers`]. [`news`] of takeovers and answers are put in words by [`words`] and told to
+//! the agents by [`telling`]; [`served`] is what the attach socket sees of them.
 //!
 //! Invariants:
 //! - what runs below an agent's keeper is known as that agent before it runs;
@@ -16,10 +16,13 @@ mod launch;
 mod leftovers;
 mod news;
 mod record;
+mod served;
+mod telling;
 mod tree;
-mod users;
+mod words;
 
-pub use environment::AgentHost;
+pub use environment::{AgentHost, Parts};
 pub use leftovers::end_leftovers;
 pub use news::{News, Newsroom};
-pub use users::Users;
+pub use served::Agents;
+pub use telling::tell;

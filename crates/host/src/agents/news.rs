@@ -30,7 +30,12 @@ pub enum News {
     /// Who has control of a desktop changed.
     Changed(DesktopId),
     /// A desktop has ended.
-    Gone(DesktopId),
+    Gone {
+        /// Which.
+        desktop: DesktopId,
+        /// The agents that used it.
+        agents: Vec<AgentId>,
+    },
     /// A person has answered an agent's request.
     Answered {
         /// The agent.
@@ -77,13 +82,13 @@ mod tests {
     fn what_finds_no_room_is_left_out() {
         let (newsroom, mut waiting) = Newsroom::new();
         for number in 0..=WAITING {
-            newsroom.bring(News::Gone(format!("d{number}").into()));
+            newsroom.bring(News::Changed(format!("d{number}").into()));
         }
         let mut read = Vec::new();
         while let Ok(news) = waiting.try_recv() {
             read.push(news);
         }
         assert_eq!(read.len(), WAITING);
-        assert_eq!(read[0], News::Gone("d0".into()));
+        assert_eq!(read[0], News::Changed("d0".into()));
     }
 }

@@ -46,7 +46,6 @@ impl State {
         if !left.is_empty() {
             tracing::error!(agent = %self.agent, ?left, "processes could not be killed");
         }
-        self.parts.users.ended(&self.agent);
         self.parts.callers.agent_ended(self.process);
         self.parts.requests.cancel_of(&self.agent);
         if left.is_empty() {

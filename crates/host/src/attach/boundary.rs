@@ -1,21 +1,22 @@
 //! What the attach socket asks of the session behind it.
 //!
 //! The server parses, checks who is calling, finds the desktop and writes answers; everything else
-//! is behind these two traits, so that it can be tested without a display.
+//! is behind these traits, so that it can be tested without a display.
 
 use std::time::Duration;
 
 use handover_control::Moment;
 use handover_protocol::{
-    ActionResult, ControlAcquireParams, ControlAcquireResult, ControlAnswerResult,
-    ControlChangeParams, ControlCompleteParams, ControlCompleteResult, ControlPermitParams,
-    ControlPermitResult, ControlReclaimParams, ControlRenewResult, ControlRequestParams,
-    ControlReturnParams, ControlReturnResult, ControlSecretParams, ControlSecretResult,
-    ControlStatusResult, DesktopClickParams, DesktopDestroyResult, DesktopDragParams, DesktopId,
-    DesktopKeyParams, DesktopLaunchParams, DesktopLaunchResult, DesktopMoveParams,
-    DesktopNewParams, DesktopNewResult, DesktopScreenshotParams, DesktopScreenshotResult,
-    DesktopScrollParams, DesktopTypeParams, DesktopView, DesktopWindowsParams,
-    DesktopWindowsResult, LeaseParams, Refusal, SessionId, ViewOpenParams, ViewOpenResult,
+    AbortParams, AbortResult, ActionResult, AgentId, AgentState, AgentView, ControlAcquireParams,
+    ControlAcquireResult, ControlAnswerResult, ControlChangeParams, ControlCompleteParams,
+    ControlCompleteResult, ControlPermitParams, ControlPermitResult, ControlReclaimParams,
+    ControlRenewResult, ControlRequestParams, ControlReturnParams, ControlReturnResult,
+    ControlSecretParams, ControlSecretResult, ControlStatusResult, DesktopClickParams,
+    DesktopDestroyResult, DesktopDragParams, DesktopId, DesktopKeyParams, DesktopLaunchParams,
+    DesktopLaunchResult, DesktopMoveParams, DesktopNewParams, DesktopNewResult,
+    DesktopScreenshotParams, DesktopScreenshotResult, DesktopScrollParams, DesktopTypeParams,
+    DesktopView, DesktopWindowsParams, DesktopWindowsResult, LeaseParams, Refusal, ResultParams,
+    ResultResult, SessionId, SpawnParams, SteerParams, SteerResult, ViewOpenParams, ViewOpenResult,
 };
 
 use crate::callers::{Caller, ConnectionId};
@@ -148,10 +149,32 @@ pub trait Desktop: Clone + Send + Sync + 'static {
     fn open_view(&self, caller: &Caller, params: ViewOpenParams) -> impl Answer<ViewOpenResult>;
 }
 
+/// The agents of a session. What is refused is recorded by the server; what is done, by the agents.
+pub trait Agents: Send + Sync + 'static {
+    /// Those that have not ended, and the newest that have, oldest first.
+    fn list(&self) -> Vec<AgentView>;
+    /// Whether `id` is below `ancestor` in the tree.
+    fn is_below(&self, id: &AgentId, ancestor: &AgentId) -> bool;
+    /// An agent has acted on a desktop or looked at it, and so uses it.
+    fn used(&self, agent: &AgentId, desktop: &DesktopId);
+    /// `spawn`, once the caller has proven itself.
+    fn spawn(&self, caller: &Caller, params: SpawnParams) -> impl Answer<AgentState>;
+    /// `steer`. A steer is accepted in the first poll, or not at all.
+    fn steer(&self, caller: &Caller, params: SteerParams) -> impl Answer<SteerResult>;
+    /// `abort`
+    fn abort(&self, caller: &Caller, params: AbortParams) -> impl Answer<AbortResult>;
+    /// `result`
+    fn result(&self, params: ResultParams) -> impl Answer<ResultResult>;
+    /// Ends every agent, for `stop_all_input`. Answers those that were ended.
+    fn abort_all(&self, caller: &Caller) -> impl Future<Output = Vec<AgentState>> + Send;
+}
+
 /// The session behind the socket. It records `desktop.new` and `desktop.destroy`, done or refused.
 pub trait Session: Send + Sync + 'static {
     /// Its desktops' handles.
     type Desktop: Desktop;
+    /// Its agents.
+    type Agents: Agents;
 
     /// Its name.
     fn id(&self) -> SessionId;
@@ -169,6 +192,8 @@ pub trait Session: Send + Sync + 'static {
     fn confirm(&self, caller: &Caller, act: &str, wait: Duration) -> impl Answer<()>;
     /// Its desktops, oldest first.
     fn desktops(&self) -> Vec<Self::Desktop>;
+    /// Its agents.
+    fn agents(&self) -> &Self::Agents;
     /// `desktop.new`
     fn new_desktop(
         &self,

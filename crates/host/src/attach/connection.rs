@@ -289,7 +289,8 @@ async fn answer<S: Session>(shared: Arc<Shared<S>>, call: Call, id: Option<Id>) 
     let (caller, method) = (call.caller.clone(), call.method);
     let (greeting, outlet) = (Arc::clone(&call.greeting), call.outlet.clone());
     let named = named_desktop(call.params.as_ref());
-    let outcome = match power::check(&*shared.session, &greeting, &caller, method).await {
+    let params = call.params.as_ref();
+    let outcome = match power::check(&*shared.session, &greeting, &caller, method, params).await {
         Ok(()) => dispatch(&shared, call).await,
         Err(refusal) => Err(refusal.into()),
     };

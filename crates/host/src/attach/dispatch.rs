@@ -12,9 +12,8 @@ use handover_protocol::{
     DesktopMoveParams, DesktopScreenshotParams, DesktopScrollParams, DesktopTypeParams,
     DesktopWindowsParams, ErrorCode, HelloParams, JournalParams, LeaseName, LeaseParams,
     ListParams, ListResult, Method, PROTOCOL_VERSION, PingParams, PingResult, Refusal,
-    RequestHumanParams, RequestStatusParams, ResultParams, SpawnParams, SteerParams,
-    StopAllInputParams, StopAllInputResult, StopParams, StopResult, SubscribeParams,
-    ViewOpenParams,
+    RequestHumanParams, RequestStatusParams, ResultParams, SteerParams, StopAllInputParams,
+    StopAllInputResult, StopParams, StopResult, SubscribeParams, ViewOpenParams,
 };
 use handover_store::Store;
 use serde::Serialize;
@@ -22,13 +21,13 @@ use serde_json::Value;
 use tokio::task::JoinSet;
 
 use super::agents;
-use super::boundary::{Desktop, Session};
+use super::boundary::{Agents, Desktop, Session};
 use super::greeting::Greeting;
 use super::leases::Leases;
 use super::outlets::Outlets;
 use super::refused::Refused;
 use super::subscribe::{Subscription, journal};
-use crate::callers::Caller;
+use crate::callers::{Caller, CallerKind};
 use crate::requests::Requests;
 
 /// What all connections share.
@@ -62,7 +61,9 @@ macro_rules! on_desktop {
     ($shared:expr, $call:expr, $act:ident, $params:ty) => {{
         let params: $params = read_params($call.method, $call.params.take())?;
         let desktop = $shared.find(optional(&params.desktop))?;
-        value(desktop.$act(&$call.caller, params).await?)
+        let done = desktop.$act(&$call.caller, params).await?;
+        $shared.used(&$call.caller, &desktop);
+        value(done)
     }};
 }
 
@@ -72,7 +73,9 @@ macro_rules! act_on_desktop {
         let params: $params = read_params($call.method, $call.params.take())?;
         let desktop = $shared.find(optional(&params.desktop))?;
         let done = desktop.$act(&$call.caller, params).await;
-        value(done.map_err(Refused::by_session)?)
+        let done = done.map_err(Refused::by_session)?;
+        $shared.used(&$call.caller, &desktop);
+        value(done)
     }};
 }
 
@@ -101,21 +104,18 @@ pub(super) async fn dispatch<S: Session>(
             let ListParams {} = read_params(method, call.params)?;
             value(shared.list().await)
         }
-        Method::Spawn => {
-            let params: SpawnParams = read_params(method, call.params)?;
-            return Err(agents::no_driver(&call.greeting, &params).into());
-        }
+        Method::Spawn => value(agents::spawn(shared, &mut call).await?),
         Method::Steer => {
-            let params: SteerParams = read_params(method, call.params)?;
-            return Err(agents::unknown(&params.id).into());
+            let params: SteerParams = read_params(method, call.params.take())?;
+            value(agents::steer(shared, &call, params).await?)
         }
         Method::Abort => {
             let params: AbortParams = read_params(method, call.params)?;
-            return Err(agents::unknown(&params.id).into());
+            value(shared.session.agents().abort(&call.caller, params).await?)
         }
         Method::Result => {
             let params: ResultParams = read_params(method, call.params)?;
-            return Err(agents::unknown(&params.id).into());
+            value(shared.session.agents().result(params).await?)
         }
         Method::Subscribe => {
             let params: SubscribeParams = read_params(method, call.params)?;
@@ -318,7 +318,7 @@ impl<S: Session> Shared<S> {
         ListResult {
             session: self.session.id(),
             desktops,
-            agents: Vec::new(),
+            agents: self.session.agents().list(),
             requests: self.requests.open_requests(None),
         }
     }
@@ -346,8 +346,26 @@ impl<S: Session> Shared<S> {
         })
     }
 
-    /// Pauses every desktop, each at once, so that one that is slow holds up none of the others.
+    /// Notes that an agent uses a desktop.
+    fn used(&self, caller: &Caller, desktop: &S::Desktop) {
+        if let CallerKind::Agent { id: Some(agent) } = &caller.kind {
+            self.session.agents().used(agent, desktop.id());
+        }
+    }
+
+    /// Pauses every desktop and ends every agent, all at once, so that one that is slow holds up none
+    /// of the others.
     async fn stop_all_input(&self, caller: &Caller) -> Result<StopAllInputResult, Refusal> {
+        let aborting = self.session.agents().abort_all(caller);
+        let (paused, agents) = tokio::join!(self.pause_all(caller), aborting);
+        paused?;
+        Ok(StopAllInputResult {
+            desktops: self.list().await.desktops,
+            agents,
+        })
+    }
+
+    async fn pause_all(&self, caller: &Caller) -> Result<(), Refusal> {
         let mut pauses = JoinSet::new();
         for desktop in self.session.desktops() {
             let caller = caller.clone();
@@ -365,12 +383,7 @@ impl<S: Session> Shared<S> {
                 }
             });
         }
-        let outcomes = pauses.join_all().await;
-        outcomes.into_iter().collect::<Result<(), Refusal>>()?;
-        Ok(StopAllInputResult {
-            desktops: self.list().await.desktops,
-            agents: Vec::new(),
-        })
+        pauses.join_all().await.into_iter().collect()
     }
 }
 

@@ -91,11 +91,12 @@ impl Greeting {
     ///
     /// # Errors
     /// `caller_refused`.
-    pub(super) fn check_spawner(&self, spawner: &SpawnCaller) -> Result<(), Refusal> {
-        let known = self.state().token;
-        let right = known.is_some_and(|known| known == hash(spawner.token.expose()));
-        if right && !spawner.name.trim().is_empty() {
-            return Ok(());
+    pub(super) fn check_spawner(&self, spawner: Option<&SpawnCaller>) -> Result<(), Refusal> {
+        if let (Some(spawner), Some(known)) = (spawner, self.state().token) {
+            let right = known == hash(spawner.token.expose());
+            if right && !spawner.name.trim().is_empty() {
+                return Ok(());
+            }
         }
         Err(Refusal::new(
             ErrorCode::CallerRefused,

@@ -27,6 +27,6 @@ mod subscribe;
 #[cfg(test)]
 mod tests;
 
-pub use boundary::{Answer, Desktop, Session};
+pub use boundary::{Agents, Answer, Desktop, Session};
 pub use outlets::{Notice, Outlets};
 pub use server::{Parts, Server};

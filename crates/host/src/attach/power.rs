@@ -1,10 +1,12 @@
-//! Whether a caller may make a call, before its parameters or anything else is looked at.
+//! Whether a caller may make a call, before anything else is looked at. Of the
+//! parameters only the agent that a call is about counts.
 
 use std::time::Duration;
 
-use handover_protocol::{ErrorCode, Method, Refusal};
+use handover_protocol::{AgentId, ErrorCode, Method, Refusal};
+use serde_json::Value;
 
-use super::boundary::Session;
+use super::boundary::{Agents, Session};
 use super::greeting::Greeting;
 use crate::callers::{Caller, CallerKind};
 
@@ -17,6 +19,7 @@ pub(super) async fn check<S: Session>(
     greeting: &Greeting,
     caller: &Caller,
     method: Method,
+    params: Option<&Value>,
 ) -> Result<(), Refusal> {
     let for_people = needs_person(method);
     // An agent may answer its own request, and that is then on record as the agent's act; in a
@@ -35,6 +38,9 @@ pub(super) async fn check<S: Session>(
         CallerKind::App { .. } if !method.open_to_apps() => Err(refused(format!(
             "a program on a desktop may only look, not call {method}: run this from your own terminal"
         ))),
+        CallerKind::Agent { id } if is_about_agent(method) => {
+            check_below(session.agents(), id.as_ref(), method, params)
+        }
         CallerKind::Agent { .. } if for_people => Err(refused(format!(
             "only a person may call {method}: use `request_human` to ask for one"
         ))),
@@ -42,9 +48,34 @@ pub(super) async fn check<S: Session>(
     }
 }
 
-/// `steer` and `abort` are open to an agent for its descendants alone, and no agent has any yet.
 fn needs_person(method: Method) -> bool {
-    method.human_only() || matches!(method, Method::Steer | Method::Abort)
+    method.human_only() || is_about_agent(method)
+}
+
+/// `steer` and `abort` are open to an agent for those below it.
+fn is_about_agent(method: Method) -> bool {
+    matches!(method, Method::Steer | Method::Abort)
+}
+
+/// The refusal is the same whether there is such an agent or not: that is not the caller's business.
+fn check_below(
+    agents: &impl Agents,
+    caller: Option<&AgentId>,
+    method: Method,
+    params: Option<&Value>,
+) -> Result<(), Refusal> {
+    let target = params.and_then(|params| params.get("id")?.as_str());
+    let below = match (caller, target) {
+        (Some(caller), Some(target)) => agents.is_below(&AgentId::from(target), caller),
+        _ => false,
+    };
+    if below {
+        return Ok(());
+    }
+    Err(refused(format!(
+        "an agent may call {method} only for agents that it has started, and those below them: use \
+         `request_human` to ask a person"
+    )))
 }
 
 fn refused(message: String) -> Refusal {

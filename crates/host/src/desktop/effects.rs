@@ -17,7 +17,7 @@ use handover_store::{NewEvent, Put};
 use super::actor::Actor;
 use super::by::By;
 use super::command::Report;
-use super::links::Links;
+use super::links::{HandedBack, Links};
 use super::record;
 use super::refuse;
 use super::running::Right;
@@ -152,6 +152,7 @@ impl Actor {
             reply,
             survey,
         } = asker;
+        self.links.hooks.taken(&self.id, &by.name);
         self.takeovers.holder = Some(Holder {
             lease,
             by,
@@ -161,7 +162,6 @@ impl Actor {
             locks: Locks::default(),
             ended_by: None,
         });
-        self.links.hooks.taken(&self.id);
         // Before the answer, after which the person's input may come at once.
         self.publish();
         let reports = self.reports.clone();
@@ -272,9 +272,9 @@ impl Actor {
         };
         self.observations.handed_back(hand_back.clone(), epoch);
         // Control may go to another person at once, who deals with the requests.
-        let requests = match self.arbiter.status().lease {
+        let told = match self.arbiter.status().lease {
             None => self.links.hooks.handed_back(&self.id, &hand_back),
-            Some(_) => Vec::new(),
+            Some(_) => HandedBack::default(),
         };
         if let Some(holder) = self
             .takeovers
@@ -285,8 +285,8 @@ impl Actor {
                 lease_id: lease.to_string().into(),
                 desktop: self.id.clone(),
                 end: hand_back.end,
-                agents: Vec::new(),
-                requests,
+                agents: told.agents,
+                requests: told.requests,
             });
             self.links.outlets.notify(holder.by.outlet(), &notice);
         }

@@ -1,10 +1,19 @@
 //! What a desktop's task works with beside its display's input.
 
-use handover_protocol::{DesktopId, HandBack, RequestId, RequestView};
+use handover_protocol::{AgentId, DesktopId, HandBack, RequestId, RequestView};
 use handover_store::Store;
 
 use crate::attach::Outlets;
 use crate::display::{Screen, X11};
+
+/// What a hand-back came to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HandedBack {
+    /// The requests for a person that it dealt with.
+    pub requests: Vec<RequestId>,
+    /// The agents that are told of it.
+    pub agents: Vec<AgentId>,
+}
 
 /// What the rest of the host wants to hear from a desktop. Called by the
 /// desktop's task, so none of it may wait.
@@ -13,10 +22,10 @@ pub trait Hooks: Send + Sync {
     fn changed(&self, desktop: &DesktopId);
     /// The display has ended.
     fn gone(&self, desktop: &DesktopId);
-    /// A person has taken control.
-    fn taken(&self, desktop: &DesktopId);
-    /// Control is back. Returns the requests for a person that this dealt with.
-    fn handed_back(&self, desktop: &DesktopId, hand_back: &HandBack) -> Vec<RequestId>;
+    /// A person has taken control; `holder` is who, in words.
+    fn taken(&self, desktop: &DesktopId, holder: &str);
+    /// Control is back.
+    fn handed_back(&self, desktop: &DesktopId, hand_back: &HandBack) -> HandedBack;
     /// Requests for a person at this desktop that nobody has dealt with.
     fn requests(&self, desktop: &DesktopId) -> Vec<RequestView>;
 }

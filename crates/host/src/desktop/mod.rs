@@ -36,7 +36,7 @@ pub mod view;
 pub use acting::MAX_QUEUED;
 pub use action::MAX_TEXT_CHARS;
 pub use handle::DesktopHandle;
-pub use links::{Hooks, Links};
+pub use links::{HandedBack, Hooks, Links};
 pub use programs::Programs;
 pub use record::control_key;
 pub use start::{Beginning, Parts, start};

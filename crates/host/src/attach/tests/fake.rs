@@ -8,7 +8,7 @@ use handover_control::Moment;
 use handover_protocol::*;
 use tokio::sync::Semaphore;
 
-use crate::attach::boundary::{Desktop, Session};
+use crate::attach::boundary::{Agents, Desktop, Session};
 use crate::callers::{Caller, CallerKind, ConnectionId, Evidence};
 use crate::system::creds::Sender;
 
@@ -21,6 +21,7 @@ pub struct FakeSession {
     pub confirms: AtomicBool,
     pub asked: AtomicUsize,
     pub stopped: AtomicBool,
+    pub agents: FakeAgents,
 }
 
 pub const PERSON: CallerKind = CallerKind::Human {
@@ -36,6 +37,7 @@ impl FakeSession {
             confirms: AtomicBool::new(true),
             asked: AtomicUsize::new(0),
             stopped: AtomicBool::new(false),
+            agents: FakeAgents::default(),
         }
     }
 
@@ -50,6 +52,7 @@ impl FakeSession {
 
 impl Session for FakeSession {
     type Desktop = FakeDesktop;
+    type Agents = FakeAgents;
 
     fn id(&self) -> SessionId {
         "s1".into()
@@ -86,6 +89,10 @@ impl Session for FakeSession {
         self.desktops.lock().unwrap().clone()
     }
 
+    fn agents(&self) -> &FakeAgents {
+        &self.agents
+    }
+
     async fn new_desktop(
         &self,
         _: &Caller,
@@ -115,6 +122,104 @@ impl Session for FakeSession {
     async fn stop(&self, _: &Caller) -> Result<(), Refusal> {
         self.stopped.store(true, Ordering::Relaxed);
         Ok(())
+    }
+}
+
+/// Two agents, `parent` and `child` below it, to which nothing happens but what is noted.
+#[derive(Default)]
+pub struct FakeAgents {
+    /// The calls and who made them.
+    pub called: Mutex<Vec<(&'static str, Caller)>>,
+    /// Which agent used which desktop.
+    pub used: Mutex<Vec<(AgentId, DesktopId)>>,
+}
+
+impl FakeAgents {
+    fn note(&self, what: &'static str, caller: &Caller) {
+        self.called.lock().unwrap().push((what, caller.clone()));
+    }
+
+    /// What was called since the last look.
+    pub fn calls(&self) -> Vec<&'static str> {
+        let called = std::mem::take(&mut *self.called.lock().unwrap());
+        called.into_iter().map(|(what, _)| what).collect()
+    }
+
+    fn find(id: &AgentId) -> Result<(), Refusal> {
+        if ["parent", "child"].contains(&id.as_str()) {
+            return Ok(());
+        }
+        Err(Refusal::new(
+            ErrorCode::AgentUnknown,
+            "there is no such agent",
+        ))
+    }
+}
+
+impl Agents for FakeAgents {
+    fn list(&self) -> Vec<AgentView> {
+        Vec::new()
+    }
+
+    fn is_below(&self, id: &AgentId, ancestor: &AgentId) -> bool {
+        (id.as_str(), ancestor.as_str()) == ("child", "parent")
+    }
+
+    fn used(&self, agent: &AgentId, desktop: &DesktopId) {
+        let used = (agent.clone(), desktop.clone());
+        self.used.lock().unwrap().push(used);
+    }
+
+    async fn spawn(&self, caller: &Caller, _: SpawnParams) -> Result<AgentState, Refusal> {
+        self.note("spawn", caller);
+        Ok(AgentState {
+            id: "child".into(),
+            status: AgentStatus::Queued,
+        })
+    }
+
+    async fn steer(&self, caller: &Caller, params: SteerParams) -> Result<SteerResult, Refusal> {
+        Self::find(&params.id)?;
+        self.note("steer", caller);
+        if params.wait.is_some() {
+            // The state that is waited for never comes.
+            std::future::pending::<()>().await;
+        }
+        Ok(SteerResult {
+            steer_id: params.steer_id.unwrap_or_else(|| "st-1".into()),
+            state: SteerState::Accepted,
+            reason: None,
+        })
+    }
+
+    async fn abort(&self, caller: &Caller, params: AbortParams) -> Result<AbortResult, Refusal> {
+        Self::find(&params.id)?;
+        self.note("abort", caller);
+        Ok(AbortResult {
+            id: params.id,
+            status: AgentStatus::Aborted,
+            descendants: Vec::new(),
+            survivors: Vec::new(),
+        })
+    }
+
+    async fn result(&self, params: ResultParams) -> Result<ResultResult, Refusal> {
+        Self::find(&params.id)?;
+        Ok(ResultResult {
+            id: params.id,
+            status: AgentStatus::Done,
+            text: "all done".into(),
+            error: None,
+            finished_at: None,
+        })
+    }
+
+    async fn abort_all(&self, caller: &Caller) -> Vec<AgentState> {
+        self.note("abort_all", caller);
+        vec![AgentState {
+            id: "parent".into(),
+            status: AgentStatus::Aborted,
+        }]
     }
 }
 

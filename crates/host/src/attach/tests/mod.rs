@@ -1,5 +1,6 @@
 //! The server over a real socket, with a session that only notes what it is asked.
 
+mod agents;
 mod calls;
 mod clients;
 mod fake;
