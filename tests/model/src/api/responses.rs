@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Stream, calls_of, event, model, push, push_content, text_of};
+use super::{Stream, calls_of, event, model, names, push, push_content, text_of};
 use crate::reply::Part;
 use crate::request::{Message, Request, Role};
 
@@ -28,13 +28,47 @@ pub(super) fn read(body: &Value) -> (Vec<Message>, Vec<String>) {
             }
         }
     }
-    let tools = body["tools"].as_array().into_iter().flatten();
-    // A tool that is the provider's own has a type and no name.
-    let name = |tool: &Value| {
+    let tools = tools(body).into_iter().map(|tool| tool.name);
+    (messages, tools.collect())
+}
+
+/// A tool that a request offers.
+struct Tool {
+    name: String,
+    /// The group that it is in; a call must name it too.
+    namespace: Option<String>,
+}
+
+fn tools(body: &Value) -> Vec<Tool> {
+    let mut tools = Vec::new();
+    for tool in body["tools"].as_array().into_iter().flatten() {
+        // A tool that is the provider's own has a type and no name.
         let name = tool["name"].as_str().or(tool["type"].as_str());
-        name.map(str::to_owned)
-    };
-    (messages, tools.filter_map(name).collect())
+        let Some(name) = name.map(str::to_owned) else {
+            continue;
+        };
+        match tool["tools"].as_array() {
+            Some(_) => tools.extend(
+                names(&tool["tools"], "/name")
+                    .into_iter()
+                    .map(|inner| Tool {
+                        name: inner,
+                        namespace: Some(name.clone()),
+                    }),
+            ),
+            None => tools.push(Tool {
+                name,
+                namespace: None,
+            }),
+        }
+    }
+    tools
+}
+
+/// The group of the tool `name`, if it is in one.
+fn namespace(tools: &[Tool], name: &str) -> Option<String> {
+    let tool = tools.iter().find(|tool| tool.name == name)?;
+    tool.namespace.clone()
 }
 
 /// The events of a streamed reply.
@@ -45,6 +79,7 @@ pub(super) struct Events {
     /// The text of the message under way.
     text: Option<String>,
     output: Vec<Value>,
+    tools: Vec<Tool>,
 }
 
 impl Events {
@@ -55,6 +90,7 @@ impl Events {
             sequence: 0,
             text: None,
             output: Vec::new(),
+            tools: tools(&request.body),
         }
     }
 
@@ -118,7 +154,8 @@ impl Stream for Events {
     fn call(&mut self, name: &str, arguments: &Value) -> String {
         let mut out = self.close_text();
         let index = self.output.len();
-        let item = function_call(self.number, index, name, arguments);
+        let namespace = namespace(&self.tools, name);
+        let item = function_call(self.number, index, (name, namespace), arguments);
         let mut begun = item.clone();
         begun["arguments"] = "".into();
         begun["status"] = "in_progress".into();
@@ -146,13 +183,16 @@ impl Stream for Events {
 }
 
 pub(super) fn whole(request: &Request, parts: &[Part]) -> Value {
+    let tools = tools(&request.body);
     let mut output = Vec::new();
     let text = text_of(parts);
     if !text.is_empty() {
         output.push(message(request.number, 0, "completed", Some(&text)));
     }
     for (name, arguments) in calls_of(parts) {
-        output.push(function_call(request.number, output.len(), name, arguments));
+        let tool = (name, namespace(&tools, name));
+        let index = output.len();
+        output.push(function_call(request.number, index, tool, arguments));
     }
     response(request.number, model(request), "completed", &output)
 }
@@ -189,13 +229,22 @@ fn output_text(text: &str) -> Value {
     json!({"type": "output_text", "text": text, "annotations": []})
 }
 
-fn function_call(number: usize, index: usize, name: &str, arguments: &Value) -> Value {
-    json!({
+fn function_call(
+    number: usize,
+    index: usize,
+    (name, namespace): (&str, Option<String>),
+    arguments: &Value,
+) -> Value {
+    let mut call = json!({
         "id": format!("fc_{number}_{index}"),
         "type": "function_call",
         "status": "completed",
         "call_id": format!("call_{number}_{index}"),
         "name": name,
         "arguments": arguments.to_string(),
-    })
+    });
+    if let Some(namespace) = namespace {
+        call["namespace"] = namespace.into();
+    }
+    call
 }

@@ -190,6 +190,23 @@ fn a_whole_reply_is_one_object() {
 }
 
 #[test]
+fn a_call_of_a_tool_in_a_group_names_the_group() {
+    let server = ModelServer::start();
+    server.script("task", [Reply::tool("spawn", json!({"message": "go"}))]);
+    let body = json!({
+        "input": "task",
+        "tools": [{"type": "namespace", "name": "agents", "tools": [{"name": "spawn"}]}],
+    });
+    let reply = ask(&server, "/v1/responses", &body).json();
+    let call = &reply["output"][0];
+    assert_eq!(
+        (&call["namespace"], &call["name"]),
+        (&json!("agents"), &json!("spawn"))
+    );
+    assert_eq!(server.requests()[0].tools, ["spawn"]);
+}
+
+#[test]
 fn what_is_asked_beside_is_answered() {
     let server = ModelServer::start();
     let counted = ask(&server, "/v1/messages/count_tokens", &json!({})).json();
