@@ -4,6 +4,7 @@ use handover_protocol::{Event, Source};
 use serde_json::Value;
 
 use super::super::duration;
+use super::agents;
 
 /// Fields that a sentence or the page itself tells already.
 const TOLD: &[&str] = &[
@@ -38,6 +39,9 @@ pub fn who(event: &Event) -> String {
 
 /// What happened, as one sentence without its end.
 pub fn what(event: &Event) -> String {
+    if let Some(sentence) = agents::what(event) {
+        return sentence;
+    }
     let text = |name: &str| event.fields.get(name).and_then(Value::as_str);
     let number = |name: &str| event.fields.get(name).and_then(Value::as_i64);
     let place = match (number("x"), number("y")) {
@@ -114,12 +118,20 @@ pub fn is_refused(event: &Event) -> bool {
     event.fields.contains_key("code")
 }
 
+/// What somebody said, to be quoted below the sentence.
+pub fn quote(event: &Event) -> Option<&str> {
+    let note = event.fields.get("note").and_then(Value::as_str);
+    note.or_else(|| agents::words(event))
+}
+
 /// The fields that the sentence leaves out, as `name=value`.
 pub fn rest(event: &Event) -> String {
-    let fields = event
-        .fields
-        .iter()
-        .filter(|(name, _)| !TOLD.contains(&name.as_str()));
+    let told = match agents::what(event) {
+        Some(_) => agents::TOLD,
+        None => TOLD,
+    };
+    let fields = event.fields.iter();
+    let fields = fields.filter(|(name, _)| !told.contains(&name.as_str()));
     let fields = fields.map(|(name, value)| match value {
         Value::String(text) => format!("{name}={text}"),
         value => format!("{name}={value}"),
@@ -161,6 +173,6 @@ mod tests {
         );
         assert_eq!(what(&end), "control given back after 1:01");
         assert_eq!(rest(&end), "leaseId=l-1");
-        assert_eq!(what(&event("agent_status", json!({}))), "agent status");
+        assert_eq!(what(&event("something_new", json!({}))), "something new");
     }
 }

@@ -1,5 +1,6 @@
 //! `handover report`: the record of a session as one web page that needs nothing else.
 
+mod agents;
 mod describe;
 mod page;
 mod pictures;

@@ -52,7 +52,7 @@ impl Page<'_> {
         self.takeovers(html)?;
         html.push_str(
             "<h2>Everything that happened</h2>\n<table>\n<thead><tr><th>#</th><th>Time</th>\
-             <th>Who</th><th>Desktop</th><th>What</th></tr></thead>\n<tbody>\n",
+             <th>Who</th><th>Desktop, agent</th><th>What</th></tr></thead>\n<tbody>\n",
         );
         for event in self.events {
             row(html, event, pictures)?;
@@ -123,10 +123,9 @@ fn row(html: &mut String, event: &Event, pictures: &mut Pictures) -> std::fmt::R
     } else {
         "plain"
     };
-    let desktop = event
-        .desktop
-        .as_ref()
-        .map_or("", |desktop| desktop.as_str());
+    let agent = event.agent.as_ref().map(|agent| agent.as_str());
+    let desktop = event.desktop.as_ref().map(|desktop| desktop.as_str());
+    let place = desktop.or(agent).unwrap_or_default();
     let epoch = event
         .epoch
         .map_or_else(String::new, |epoch| format!(" <small>{epoch}</small>"));
@@ -137,11 +136,11 @@ fn row(html: &mut String, event: &Event, pictures: &mut Pictures) -> std::fmt::R
         event.seq,
         event.at,
         escape(&describe::who(event)),
-        escape(desktop),
+        escape(place),
         escape(&describe::what(event))
     )?;
-    if let Some(note) = event.fields.get("note").and_then(Value::as_str) {
-        write!(html, "<blockquote>{}</blockquote>", escape(note))?;
+    if let Some(words) = describe::quote(event) {
+        write!(html, "<blockquote>{}</blockquote>", escape(words))?;
     }
     let rest = describe::rest(event);
     if !rest.is_empty() {
@@ -273,7 +272,7 @@ mod tests {
         </ul>
         <h2>Everything that happened</h2>
         <table>
-        <thead><tr><th>#</th><th>Time</th><th>Who</th><th>Desktop</th><th>What</th></tr></thead>
+        <thead><tr><th>#</th><th>Time</th><th>Who</th><th>Desktop, agent</th><th>What</th></tr></thead>
         <tbody>
         <tr id="e1" class="plain"><td>1</td><td>2026-01-31T09:30:00.250Z</td><td>agent</td><td>d1 <small>1</small></td><td>click at 5,6</td></tr>
         <tr id="e2" class="takeover"><td>2</td><td>2026-01-31T09:30:00.250Z</td><td>person</td><td>d1 <small>1</small></td><td>control given back after 1:01<blockquote>logged in</blockquote></td></tr>
