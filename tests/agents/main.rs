@@ -9,4 +9,7 @@
 )]
 mod support;
 
+mod claude;
+mod codex;
+mod gemini;
 mod programs;

@@ -24,7 +24,8 @@ mod viewer;
 mod wire;
 
 pub use agent::Agent;
-pub use agents::Program;
+pub(crate) use agents::receipts;
+pub use agents::{Program, scenarios};
 pub use browser::Browser;
 pub use clipboard::{copy, selection};
 pub use clock::{LONG, SHORT, eventually, holds_for, wall_ms};

@@ -4,6 +4,7 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use handover_model::Reply;
 use serde_json::json;
 
 use crate::support::{LONG, Place, Running};
@@ -38,6 +39,15 @@ impl Program {
             Self::Codex => "codex",
             Self::Claude => "claude",
             Self::Gemini => "acp",
+        }
+    }
+
+    /// The first state after `handed` that its protocol shows of a steer that has not arrived.
+    pub fn acknowledges(self) -> &'static str {
+        match self {
+            Self::Pi | Self::Codex | Self::Claude => "queued",
+            // One prompt at a time: the next is not handed over before the turn has ended.
+            Self::Gemini => "accepted",
         }
     }
 
@@ -79,7 +89,7 @@ impl Program {
     /// Checks that it runs and is of `version`, the one that the tests know.
     pub fn is(self, version: &str) {
         let mut place = Place::new();
-        self.prepare(&mut place, "http://127.0.0.1:9");
+        self.prepare(&mut place, "http://127.0.0.1:9", Shell::Allowed);
         let mut command = place.command(&self.executable().to_string_lossy());
         let said = Running::start(command.arg("--version")).finish(LONG);
         // Some write it to one output, some to the other.
@@ -87,13 +97,24 @@ impl Program {
         assert!(said.code == 0 && both.contains(version), "{said:?}");
     }
 
-    /// Makes `place` one in which the program talks to the model at `url`, and uses its shell freely.
-    pub fn prepare(self, place: &mut Place, url: &str) {
-        self.prepare_with(place, url, Shell::Allowed);
+    /// The model's reply that makes it run `command`.
+    pub fn runs(self, shell: Shell, command: &str) -> Reply {
+        match (self, shell) {
+            // It asks when the model does.
+            (Self::Codex, Shell::Asks) => Reply::tool(
+                "exec_command",
+                json!({
+                    "cmd": command,
+                    "sandbox_permissions": "require_escalated",
+                    "justification": "a step of the test",
+                }),
+            ),
+            _ => Reply::shell(command),
+        }
     }
 
     /// Makes `place` one in which the program talks to the model at `url`.
-    pub fn prepare_with(self, place: &mut Place, url: &str, shell: Shell) {
+    pub fn prepare(self, place: &mut Place, url: &str, shell: Shell) {
         let mut path = vec![self.executable().parent().expect("a directory").to_owned()];
         // A node that is new enough for all of them, where the system's own is not.
         path.push(agents().join("node/bin"));
@@ -128,16 +149,16 @@ fn prepare_pi(place: &mut Place, url: &str) {
 }
 
 fn prepare_codex(place: &mut Place, url: &str, shell: Shell) {
-    let approval = match shell {
-        Shell::Allowed => "never",
-        Shell::Asks => "untrusted",
+    let (approval, sandbox) = match shell {
+        Shell::Allowed => ("never", "danger-full-access"),
+        Shell::Asks => ("on-request", "read-only"),
     };
     let config = format!(
         r#"
 model = "scripted"
 model_provider = "scripted"
 approval_policy = "{approval}"
-sandbox_mode = "danger-full-access"
+sandbox_mode = "{sandbox}"
 
 [model_providers.scripted]
 name = "scripted"

@@ -1,0 +1,6 @@
+//! The agent program codex, over its app-server.
+
+use crate::support::{Program, receipts};
+
+receipts!(Program::Codex);
+receipts!(Program::Codex, [while_it_asks]);

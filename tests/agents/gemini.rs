@@ -1,0 +1,6 @@
+//! The agent program Gemini CLI, over the agent client protocol.
+
+use crate::support::{Program, receipts};
+
+receipts!(Program::Gemini);
+receipts!(Program::Gemini, [while_it_asks]);
