@@ -14,6 +14,7 @@ mod controller_ends;
 mod damaged_state;
 mod display_ends;
 mod drain;
+mod embedded;
 mod full_disk;
 mod hand_back;
 mod host_ends;

@@ -2,6 +2,27 @@
 //!
 //! One task reads and one writes, so that a call that is given up never leaves half a line on the
 //! socket. When the connection ends, every call that waits fails at once.
+//!
+//! ```no_run
+//! # use handover_protocol::client::{ANSWER_TIMEOUT, CONNECT_TIMEOUT, Client, ClientError};
+//! # use handover_protocol::{ListParams, ListResult, Method, SubscribeParams, SubscribeResult};
+//! # async fn look(socket: &std::path::Path) -> Result<(), ClientError> {
+//! let (client, mut news) = Client::connect(socket, CONNECT_TIMEOUT).await?;
+//! client.hello("my-client/1.0", None).await?;
+//! let list: ListResult = client
+//!     .call(Method::List, &ListParams {}, Some(ANSWER_TIMEOUT))
+//!     .await?;
+//! println!("{} agents", list.agents.len());
+//! let all = SubscribeParams::default();
+//! let _: SubscribeResult = client
+//!     .call(Method::Subscribe, &all, Some(ANSWER_TIMEOUT))
+//!     .await?;
+//! while let Some(said) = news.recv().await {
+//!     println!("{}: {}", said.method, said.params);
+//! }
+//! # Ok(())
+//! # }
+//! ```
 
 use std::collections::HashMap;
 use std::io;

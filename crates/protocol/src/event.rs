@@ -4,7 +4,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::envelope::bad_params;
+use crate::error::Refusal;
 use crate::ids::{AgentId, DesktopId};
+use crate::method::Method;
 use crate::time::Timestamp;
 
 /// Whose doing an event is.
@@ -86,6 +89,21 @@ pub struct SubscribeParams {
     /// Only what is about this agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentId>,
+}
+
+/// Most kinds in the filter of one `subscribe` or `journal`.
+pub const MAX_KINDS: usize = 64;
+
+/// Refuses a filter of more than [`MAX_KINDS`].
+///
+/// # Errors
+/// `bad_params`.
+pub fn check_kinds(method: Method, kinds: &[String]) -> Result<(), Refusal> {
+    if kinds.len() > MAX_KINDS {
+        let problem = format!("`kinds` has more than {MAX_KINDS} entries");
+        return Err(bad_params(method, &problem));
+    }
+    Ok(())
 }
 
 /// Result of `subscribe`; notifications `event` (an [`Event`]) and `gap` (a [`Gap`]) follow.

@@ -55,11 +55,16 @@ pub fn run(args: Args, context: &Context) -> Result<(), Failure> {
         let story = Story::of_one(style);
         let params = ResultParams { id: id.clone() };
         let now: ResultResult = session.call(Method::Result, &params).await?;
-        if lineage::ended(now.status) {
-            return replay(&session, &id, args.since, context, &story).await;
+        let ended = lineage::ended(now.status);
+        if ended {
+            match replay(&session, &id, args.since, context, &story).await {
+                // A program that serves its own agents has no record, only what it remembers.
+                Err(failure) if failure.code() == ErrorCode::MethodUnknown => {}
+                replayed => return replayed,
+            }
         }
         let params = SubscribeParams {
-            since: args.since,
+            since: args.since.or(ended.then_some(0)),
             agent: Some(id),
             ..SubscribeParams::default()
         };

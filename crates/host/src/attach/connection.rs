@@ -1,23 +1,19 @@
 //! One connection: its lines in, its answers out.
 
-use std::collections::HashMap;
-use std::future::poll_fn;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::Duration;
 
 use handover_control::Moment;
 use handover_protocol::codec::{Line, LineDecoder};
 use handover_protocol::envelope::{BadRequest, Id, Request, error_line, result_line};
+use handover_protocol::server::calls::Calls;
 use handover_protocol::server::outlet::Outlet;
 use handover_protocol::{DesktopId, ErrorCode, MAX_REQUEST, Method, Refusal};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::Value;
 use tokio::net::UnixStream;
 use tokio::sync::watch;
-use tokio::task::{self, JoinError, JoinSet, unconstrained};
+use tokio::task::{self, JoinSet};
 
 use super::boundary::{Desktop, Session};
 use super::dispatch::{Call, Outcome, Shared, dispatch};
@@ -29,8 +25,6 @@ use crate::callers::{Caller, ConnectionId};
 use crate::system::clock;
 use crate::system::creds::{CredentialReader, Sender};
 
-/// Calls of one connection that may be under way at once.
-pub(super) const MAX_CALLS: usize = 256;
 /// How long a client that has stopped writing may take for the answers that are due to it.
 const LAST_ANSWERS: Duration = Duration::from_secs(10);
 /// How long the last lines may take to be written.
@@ -70,8 +64,7 @@ pub(super) async fn serve<S: Session>(
         lines: LineDecoder::new(MAX_REQUEST),
         last_sender: None,
         mixed: false,
-        calls: JoinSet::new(),
-        ids: HashMap::new(),
+        calls: Calls::new(outlet.clone()),
     };
     let half_closed = loop {
         tokio::select! {
@@ -83,7 +76,7 @@ pub(super) async fn serve<S: Session>(
                     break false;
                 }
             },
-            Some(ended) = connection.calls.join_next_with_id() => connection.ended(ended),
+            Some(()) = connection.calls.ended() => {}
             () = outlet.closed() => break false,
             () = stopped(&mut stopping) => break true,
         }
@@ -92,8 +85,7 @@ pub(super) async fn serve<S: Session>(
     goodbye.say();
     if half_closed {
         let answers = async {
-            while let Some(ended) = connection.calls.join_next_with_id().await {
-                connection.ended(ended);
+            while let Some(()) = connection.calls.ended().await {
                 // What it was granted comes too late.
                 goodbye.say();
             }
@@ -109,7 +101,7 @@ pub(super) async fn serve<S: Session>(
     outlet.close();
     drop((reader, writer, stream));
     // Acts that are under way come to their own end; what they were granted meanwhile is taken back.
-    while connection.calls.join_next().await.is_some() {
+    while let Some(()) = connection.calls.ended().await {
         goodbye.say();
     }
 }
@@ -154,12 +146,8 @@ struct Connection<S> {
     last_sender: Option<Sender>,
     /// The unfinished line has bytes of more than one sender.
     mixed: bool,
-    calls: JoinSet<()>,
-    /// The requests that `calls` answer.
-    ids: HashMap<task::Id, Option<Id>>,
+    calls: Calls,
 }
-
-type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 impl<S: Session> Connection<S> {
     /// Takes bytes of one sender, and begins what they complete.
@@ -199,11 +187,7 @@ impl<S: Session> Connection<S> {
                 return self.refuse(request.id.as_ref(), refusal);
             }
         };
-        if self.calls.len() >= MAX_CALLS {
-            let refusal = Refusal::new(
-                ErrorCode::QueueFull,
-                format!("{MAX_CALLS} calls of this connection are under way: wait for an answer"),
-            );
+        if let Err(refusal) = self.calls.check_room() {
             refused::record(&self.shared.store, &caller, method, None, refusal.code);
             return self.refuse(request.id.as_ref(), refusal);
         }
@@ -225,55 +209,17 @@ impl<S: Session> Connection<S> {
         Ok(caller)
     }
 
-    /// Begins a call. It is taken as far as it goes at once, so that calls reach their desktop in the
-    /// order of their lines; what then has to wait, waits in a task of its own.
     async fn begin(&mut self, request: Request, method: Method, caller: Caller) {
+        let call = Call {
+            caller,
+            method,
+            params: request.params,
+            greeting: Arc::clone(&self.greeting),
+            outlet: self.outlet.clone(),
+        };
         let id = request.id.clone();
-        let mut work: Work = Box::pin(answer(
-            Arc::clone(&self.shared),
-            Call {
-                caller,
-                method,
-                params: request.params,
-                greeting: Arc::clone(&self.greeting),
-                outlet: self.outlet.clone(),
-            },
-            request.id,
-        ));
-        // Without the runtime's budget, which would make a call wait behind later ones.
-        let first = poll_fn(|context| {
-            let mut step = pin!(unconstrained(work.as_mut()));
-            let polled = catch_unwind(AssertUnwindSafe(|| step.as_mut().poll(context)));
-            Poll::Ready(polled)
-        });
-        match first.await {
-            Ok(Poll::Ready(())) => {}
-            Ok(Poll::Pending) => {
-                let task = self.calls.spawn(work);
-                self.ids.insert(task.id(), id);
-            }
-            // The panic itself is in the log; the work is dropped and not polled again.
-            Err(_) => self.failed(id.as_ref()),
-        }
-    }
-
-    /// A call has ended. One that failed by a fault of ours is answered too.
-    fn ended(&mut self, ended: Result<(task::Id, ()), JoinError>) {
-        match ended {
-            Ok((task, ())) => {
-                self.ids.remove(&task);
-            }
-            Err(error) => {
-                tracing::error!(%error, "a call failed");
-                let id = self.ids.remove(&error.id()).flatten();
-                self.failed(id.as_ref());
-            }
-        }
-    }
-
-    fn failed(&self, id: Option<&Id>) {
-        let message = "the call failed by a fault of the host; its log says more";
-        self.refuse(id, Refusal::new(ErrorCode::Internal, message));
+        let work = answer(Arc::clone(&self.shared), call, request.id);
+        self.calls.begin(id, work).await;
     }
 
     /// Answers a request; a notification gets no answer.

@@ -3,14 +3,12 @@
 use handover_protocol::server::outlet::{Outlet, Room};
 use handover_protocol::{
     ErrorCode, Event, Gap, JournalParams, JournalResult, Method, Refusal, SubscribeParams,
-    SubscribeResult, envelope,
+    SubscribeResult, check_kinds, envelope,
 };
 use handover_store::{Live, LiveItem, Query, Store, StoreError};
 
 /// Events that a subscription reads at once while it catches up.
 const CATCH_UP: usize = 200;
-/// Most kinds in one filter.
-const MAX_KINDS: usize = 64;
 
 /// One page of the record.
 pub(super) async fn journal(
@@ -170,14 +168,6 @@ fn to_wire(event: &handover_store::Event) -> Option<Event> {
         );
     }
     wire
-}
-
-fn check_kinds(method: Method, kinds: &[String]) -> Result<(), Refusal> {
-    if kinds.len() > MAX_KINDS {
-        let problem = format!("`kinds` has more than {MAX_KINDS} entries");
-        return Err(envelope::bad_params(method, &problem));
-    }
-    Ok(())
 }
 
 fn unreadable(error: &StoreError) -> Refusal {

@@ -1,9 +1,8 @@
 //! Lines in, answers out.
 
+use handover_protocol::server::calls::MAX_CALLS;
 use handover_protocol::{MAX_REQUEST, Method, PROTOCOL_VERSION};
 use serde_json::json;
-
-use crate::attach::connection::MAX_CALLS;
 
 use super::{Harness, outcome, until};
 
