@@ -9,6 +9,7 @@
 //! end.
 
 pub mod acp;
+pub mod claude;
 pub mod codex;
 pub mod command;
 #[cfg(test)]
@@ -230,7 +231,7 @@ pub trait Driver: fmt::Debug + Send {
 pub type Create = fn(&str, Task) -> Result<(Program, Box<dyn Driver>), Refusal>;
 
 /// The drivers by name.
-pub const NAMES: &[&str] = &["pi", "codex", "acp", "command"];
+pub const NAMES: &[&str] = &["pi", "codex", "claude", "acp", "command"];
 
 /// A driver and the program that it drives.
 ///
@@ -241,6 +242,7 @@ pub fn create(name: &str, task: Task) -> Result<(Program, Box<dyn Driver>), Refu
         "pi" => pi::create(task),
         "codex" => codex::create(task),
         "acp" => acp::create(task),
+        "claude" => claude::create(task),
         "command" => command::create(task),
         _ => Err(Refusal::new(
             ErrorCode::BadParams,

@@ -66,6 +66,16 @@ impl Receipts {
         }
     }
 
+    /// How far a steer has come that has not come to an end.
+    pub(super) fn state(&self, steer: &SteerId) -> Option<SteerState> {
+        self.open.get(steer).copied()
+    }
+
+    /// The steers that have not come to an end.
+    pub(super) fn open(&self) -> impl Iterator<Item = (&SteerId, SteerState)> {
+        self.open.iter().map(|(steer, state)| (steer, *state))
+    }
+
     /// The program has ended: every steer comes to its end.
     pub(super) fn close(&mut self, out: &mut Vec<Effect>) {
         while let Some((steer, state)) = self.open.pop_first() {
