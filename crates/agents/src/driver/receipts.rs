@@ -76,6 +76,17 @@ impl Receipts {
         self.open.iter().map(|(steer, state)| (steer, *state))
     }
 
+    /// Nobody will know what became of a steer.
+    pub(super) fn lose(&mut self, steer: &SteerId, reason: &str, out: &mut Vec<Effect>) {
+        if self.open.remove(steer).is_some() {
+            out.push(Effect::Receipt {
+                steer: steer.clone(),
+                state: SteerState::Unknown,
+                reason: Some(reason.to_owned()),
+            });
+        }
+    }
+
     /// The program has ended: every steer comes to its end.
     pub(super) fn close(&mut self, out: &mut Vec<Effect>) {
         while let Some((steer, state)) = self.open.pop_first() {

@@ -14,7 +14,7 @@ mod turns;
 
 use std::collections::VecDeque;
 
-use handover_protocol::{ErrorCode, Refusal, SteerState, SteerWhen};
+use handover_protocol::{ErrorCode, Refusal, SteerWhen};
 use serde_json::{Value, json};
 
 use self::calls::Calls;
@@ -134,8 +134,11 @@ impl Driver for Acp {
     }
 
     fn steer(&mut self, steer: Steer, out: &mut Vec<Effect>) {
+        if !self.turns.keep(&steer.id) {
+            return;
+        }
         if self.interrupted {
-            drop_steer(steer, "aborted", out);
+            self.turns.drop(&steer.id, "aborted", out);
             return;
         }
         if steer.when == SteerWhen::Now {
@@ -151,7 +154,8 @@ impl Driver for Acp {
 
     fn interrupt(&mut self, out: &mut Vec<Effect>) {
         for steer in self.kept.drain(..) {
-            drop_steer(steer, "aborted before it was put to the agent", out);
+            let reason = "aborted before it was put to the agent";
+            self.turns.drop(&steer.id, reason, out);
         }
         self.interrupted = true;
         self.in_turn = false;
@@ -170,10 +174,8 @@ impl Driver for Acp {
     }
 
     fn ended(&mut self, _success: bool, out: &mut Vec<Effect>) {
-        for steer in self.kept.drain(..) {
-            drop_steer(steer, "the agent ended before it was put to it", out);
-        }
-        self.turns.close("the agent ended before it answered", out);
+        self.kept.clear();
+        self.turns.close(out);
     }
 }
 
@@ -272,14 +274,7 @@ impl Acp {
             self.in_turn = true;
             out.push(Effect::TurnBegan);
         }
-        out.push(match &steer {
-            Some(steer) => Effect::Hand {
-                steer: steer.id.clone(),
-                bytes,
-            },
-            None => Effect::Write(bytes),
-        });
-        self.turns.prompt(self.ids, steer);
+        self.turns.prompt(self.ids, steer, bytes, out);
     }
 
     /// Puts the next messages to the agent as far as it takes them.
@@ -316,11 +311,8 @@ impl Acp {
         // Else it would begin a turn whose end nobody is told.
         params["_meta"] = json!({"steering": {"idleBehavior": "promptRequired"}});
         self.ids += 1;
-        out.push(Effect::Hand {
-            steer: steer.id.clone(),
-            bytes: protocol::request(self.ids, "_session/steering", &params),
-        });
-        self.turns.inject(self.ids, steer);
+        let bytes = protocol::request(self.ids, "_session/steering", &params);
+        self.turns.inject(self.ids, steer, bytes, out);
     }
 
     /// The agent has answered for a message that was put into its turn.
@@ -339,17 +331,20 @@ impl Acp {
                     steer.when = SteerWhen::TurnEnd;
                     self.kept.push_front(steer);
                 }
-                _ => drop_steer(steer, &failed(&result["reason"]), out),
+                _ => self.turns.drop(&steer.id, &failed(&result["reason"]), out),
             },
             Err(error) if error.is_unknown_method() => {
                 self.steering = Steering::Waits;
                 self.kept.push_front(steer);
             }
-            Err(error) => drop_steer(steer, &failed(&json!(error.text())), out),
+            Err(error) => self
+                .turns
+                .drop(&steer.id, &failed(&json!(error.text())), out),
         }
         if self.interrupted {
             for steer in self.kept.drain(..) {
-                drop_steer(steer, "aborted before the agent took it", out);
+                let reason = "aborted before the agent took it";
+                self.turns.drop(&steer.id, reason, out);
             }
         }
         self.after_answer(out);
@@ -433,12 +428,4 @@ impl Acp {
             _ => {}
         }
     }
-}
-
-fn drop_steer(steer: Steer, reason: &str, out: &mut Vec<Effect>) {
-    out.push(Effect::Receipt {
-        steer: steer.id,
-        state: SteerState::Dropped,
-        reason: Some(reason.to_owned()),
-    });
 }

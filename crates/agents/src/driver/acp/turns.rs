@@ -2,6 +2,7 @@
 
 use handover_protocol::{SteerId, SteerState};
 
+use crate::driver::receipts::Receipts;
 use crate::driver::{Effect, Steer};
 
 /// The longest result that is kept, in bytes.
@@ -12,6 +13,7 @@ const CUT: &str = "\n[more is in the output file]";
 /// What is under way.
 #[derive(Debug, Default)]
 pub struct Turns {
+    receipts: Receipts,
     prompts: Vec<Prompt>,
     /// The message that the agent is asked to take into its turn.
     injecting: Option<(u64, Steer)>,
@@ -34,8 +36,22 @@ struct Prompt {
 }
 
 impl Turns {
-    /// A prompt is written.
-    pub fn prompt(&mut self, id: u64, steer: Option<Steer>) {
+    /// A steer was taken on. False if it is under way already.
+    pub fn keep(&mut self, steer: &SteerId) -> bool {
+        self.receipts.keep(steer)
+    }
+
+    /// A steer will not arrive.
+    pub fn drop(&mut self, steer: &SteerId, reason: &str, out: &mut Vec<Effect>) {
+        self.receipts.drop(steer, reason, out);
+    }
+
+    /// Writes a prompt; one without a steer is the first.
+    pub fn prompt(&mut self, id: u64, steer: Option<Steer>, bytes: Vec<u8>, out: &mut Vec<Effect>) {
+        match &steer {
+            Some(steer) => self.receipts.hand(&steer.id, bytes, out),
+            None => out.push(Effect::Write(bytes)),
+        }
         self.anew = true;
         self.prompts.push(Prompt {
             id,
@@ -69,14 +85,15 @@ impl Turns {
             _ if prompt.is_command => Some("the agent may have done it as a command of its own"),
             _ => None,
         };
-        out.push(match unknown {
-            Some(reason) => receipt(steer, SteerState::Unknown, Some(reason)),
-            None => receipt(steer, SteerState::Answered, None),
-        });
+        match unknown {
+            Some(reason) => self.receipts.lose(&steer, reason, out),
+            None => self.receipts.advance(&steer, SteerState::Answered, out),
+        }
     }
 
-    /// The agent is asked to take a message into its turn.
-    pub fn inject(&mut self, id: u64, steer: Steer) {
+    /// Asks the agent to take a message into its turn.
+    pub fn inject(&mut self, id: u64, steer: Steer, bytes: Vec<u8>, out: &mut Vec<Effect>) {
+        self.receipts.hand(&steer.id, bytes, out);
         self.injecting = Some((id, steer));
     }
 
@@ -99,7 +116,7 @@ impl Turns {
 
     /// The agent says that it took the message.
     pub fn injected(&mut self, steer: Steer, out: &mut Vec<Effect>) {
-        out.push(receipt(steer.id.clone(), SteerState::Queued, None));
+        self.receipts.advance(&steer.id, SteerState::Queued, out);
         self.injected.push(steer.id);
     }
 
@@ -111,17 +128,16 @@ impl Turns {
             "the agent took it into its turn and does not show what became of it"
         };
         for steer in self.injected.drain(..) {
-            out.push(receipt(steer, SteerState::Unknown, Some(reason)));
+            self.receipts.lose(&steer, reason, out);
         }
     }
 
-    /// Nothing will be answered any more.
-    pub fn close(&mut self, reason: &str, out: &mut Vec<Effect>) {
-        let prompts = self.prompts.drain(..).filter_map(|prompt| prompt.steer);
-        let injecting = self.injecting.take().map(|(_, steer)| steer.id);
-        for steer in prompts.chain(injecting).chain(self.injected.drain(..)) {
-            out.push(receipt(steer, SteerState::Unknown, Some(reason)));
-        }
+    /// The agent has ended.
+    pub fn close(&mut self, out: &mut Vec<Effect>) {
+        self.prompts.clear();
+        self.injecting = None;
+        self.injected.clear();
+        self.receipts.close(out);
     }
 
     /// The agent says this, as part of the message of this name.
@@ -148,13 +164,5 @@ impl Turns {
     /// What it said last.
     pub fn text(&self) -> &str {
         &self.text
-    }
-}
-
-fn receipt(steer: SteerId, state: SteerState, reason: Option<&str>) -> Effect {
-    Effect::Receipt {
-        steer,
-        state,
-        reason: reason.map(str::to_owned),
     }
 }

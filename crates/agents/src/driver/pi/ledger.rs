@@ -11,14 +11,17 @@
 use handover_protocol::{SteerId, SteerState};
 
 use super::protocol::{Message, Outcome, Queues};
-use crate::driver::Effect;
+use crate::driver::receipts::Receipts;
+use crate::driver::{Effect, Steer};
 
 const ABORTED: &str = "aborted before the model got it";
+const CUT_SHORT: &str = "the model got it, and its answer was cut short";
 
 /// The messages whose end is not known yet, in the order in which they were handed over.
 #[derive(Debug, Default)]
 pub struct Ledger {
     entries: Vec<Entry>,
+    receipts: Receipts,
     /// pi has taken an abort: what comes into its history from now on is sent to nobody.
     abort_taken: bool,
 }
@@ -49,27 +52,31 @@ enum At {
     Sent,
 }
 
-impl Entry {
-    fn receipt(&self, state: SteerState, reason: Option<&str>, out: &mut Vec<Effect>) {
-        if let Some(steer) = &self.steer {
-            out.push(Effect::Receipt {
-                steer: steer.clone(),
-                state,
-                reason: reason.map(str::to_owned),
-            });
-        }
-    }
-}
-
 impl Ledger {
-    /// A message is about to be written to pi.
-    pub fn hand(&mut self, steer: Option<SteerId>, text: &str) {
+    /// A steer was taken on. False if it is under way already.
+    pub fn keep(&mut self, steer: &SteerId) -> bool {
+        self.receipts.keep(steer)
+    }
+
+    /// The first prompt is about to be written to pi.
+    pub fn prompt(&mut self, text: &str) {
         self.entries.push(Entry {
-            steer,
+            steer: None,
             text: text.to_owned(),
             at: At::Handed,
             unsent: false,
         });
+    }
+
+    /// Writes a steer to pi.
+    pub fn hand(&mut self, steer: &Steer, bytes: Vec<u8>, out: &mut Vec<Effect>) {
+        self.entries.push(Entry {
+            steer: Some(steer.id.clone()),
+            text: steer.text.clone(),
+            at: At::Handed,
+            unsent: false,
+        });
+        self.receipts.hand(&steer.id, bytes, out);
     }
 
     /// pi shows what waits in its queues.
@@ -87,18 +94,19 @@ impl Ledger {
             let place = place.or((entry.is_command() && waiting.len() == 1).then_some(0));
             if let Some(place) = place {
                 entry.text = waiting.remove(place).clone();
-                entry.at = At::Queued;
-                entry.receipt(SteerState::Queued, None, out);
+                entry.comes(At::Queued, &mut self.receipts, out);
             }
         }
     }
 
     /// pi has answered that it keeps this message for later.
     pub fn queued(&mut self, steer: &SteerId, out: &mut Vec<Effect>) {
-        let entry = self.find(steer).filter(|entry| entry.at == At::Handed);
+        let entry = self
+            .entries
+            .iter_mut()
+            .find(|entry| entry.at == At::Handed && entry.steer.as_ref() == Some(steer));
         if let Some(entry) = entry {
-            entry.at = At::Queued;
-            entry.receipt(SteerState::Queued, None, out);
+            entry.comes(At::Queued, &mut self.receipts, out);
         }
     }
 
@@ -111,9 +119,8 @@ impl Ledger {
             .position(|entry| open(entry) && entry.text == text)
             .or_else(|| self.entries.iter().position(Entry::is_command));
         if let Some(entry) = place.map(|place| &mut self.entries[place]) {
-            entry.at = At::Inserted;
             entry.unsent = self.abort_taken;
-            entry.receipt(SteerState::Inserted, None, out);
+            entry.comes(At::Inserted, &mut self.receipts, out);
         }
     }
 
@@ -130,8 +137,7 @@ impl Ledger {
     pub fn answer_comes(&mut self, out: &mut Vec<Effect>) {
         for entry in &mut self.entries {
             if entry.at == At::Asked {
-                entry.at = At::Sent;
-                entry.receipt(SteerState::Sent, None, out);
+                entry.comes(At::Sent, &mut self.receipts, out);
             }
         }
     }
@@ -142,13 +148,18 @@ impl Ledger {
         if outcome == Outcome::Complete || message.is_from_the_server() {
             self.answer_comes(out);
         }
+        let receipts = &mut self.receipts;
         self.entries.retain(|entry| match (outcome, entry.at) {
             (Outcome::Complete, At::Sent) => {
-                entry.receipt(SteerState::Answered, None, out);
+                if let Some(steer) = &entry.steer {
+                    receipts.advance(steer, SteerState::Answered, out);
+                }
                 false
             }
             (Outcome::Aborted, At::Asked) if entry.unsent => {
-                entry.receipt(SteerState::Dropped, Some(ABORTED), out);
+                if let Some(steer) = &entry.steer {
+                    receipts.drop(steer, ABORTED, out);
+                }
                 false
             }
             _ => true,
@@ -160,15 +171,11 @@ impl Ledger {
         self.abort_taken = true;
     }
 
-    /// pi has refused a message or given it away.
+    /// A steer will not arrive: it was not written, or pi refused it or gave it away.
     pub fn drop(&mut self, steer: &SteerId, reason: &str, out: &mut Vec<Effect>) {
-        self.entries.retain(|entry| {
-            let dropped = entry.steer.as_ref() == Some(steer);
-            if dropped {
-                entry.receipt(SteerState::Dropped, Some(reason), out);
-            }
-            !dropped
-        });
+        self.entries
+            .retain(|entry| entry.steer.as_ref() != Some(steer));
+        self.receipts.drop(steer, reason, out);
     }
 
     /// pi has given back what waited in its queues.
@@ -178,9 +185,8 @@ impl Ledger {
                 .entries
                 .iter()
                 .position(|entry| entry.at == At::Queued && entry.text == *text);
-            if let Some(place) = place {
-                let entry = self.entries.remove(place);
-                entry.receipt(SteerState::Dropped, Some("taken back"), out);
+            if let Some(steer) = place.and_then(|place| self.entries.remove(place).steer) {
+                self.receipts.drop(&steer, "taken back", out);
             }
         }
     }
@@ -200,39 +206,54 @@ impl Ledger {
     }
 
     /// Nothing more will become of the messages. Those that wait in pi's queues never leave them if
-    /// `queues` says so, with the reason; of the others nobody knows.
-    pub fn close(&mut self, queues: Result<&str, &str>, asked: &str, out: &mut Vec<Effect>) {
+    /// `queued` says so, with the reason; of the others nobody knows.
+    pub fn settle(&mut self, queued: Result<&str, &str>, asked: &str, out: &mut Vec<Effect>) {
+        self.abort_taken = false;
         for entry in self.entries.drain(..) {
-            match (entry.at, queues) {
-                (At::Queued, Ok(reason)) => {
-                    entry.receipt(SteerState::Dropped, Some(reason), out);
-                }
-                (At::Queued, Err(reason)) => {
-                    entry.receipt(SteerState::Unknown, Some(reason), out);
-                }
-                (At::Inserted, _) if entry.unsent => {
-                    entry.receipt(SteerState::Dropped, Some(ABORTED), out);
-                }
-                (At::Handed | At::Inserted | At::Asked, _) => {
-                    entry.receipt(SteerState::Unknown, Some(asked), out);
-                }
-                (At::Sent, _) => {
-                    let reason = "the model got it, and its answer was cut short";
-                    entry.receipt(SteerState::Unknown, Some(reason), out);
-                }
+            let Some(steer) = &entry.steer else {
+                continue;
+            };
+            let receipts = &mut self.receipts;
+            match (entry.at, queued) {
+                (At::Queued, Ok(reason)) => receipts.drop(steer, reason, out),
+                (At::Queued, Err(reason)) => receipts.lose(steer, reason, out),
+                (At::Inserted, _) if entry.unsent => receipts.drop(steer, ABORTED, out),
+                (At::Handed | At::Inserted | At::Asked, _) => receipts.lose(steer, asked, out),
+                (At::Sent, _) => receipts.lose(steer, CUT_SHORT, out),
             }
         }
-        self.abort_taken = false;
     }
 
-    fn find(&mut self, steer: &SteerId) -> Option<&mut Entry> {
-        self.entries
-            .iter_mut()
-            .find(|entry| entry.steer.as_ref() == Some(steer))
+    /// pi has ended. What waited in its queues ended with it if it was idle: else it may have come to
+    /// take it up, and not to say so.
+    pub fn close(&mut self, idle: bool, out: &mut Vec<Effect>) {
+        if idle {
+            let reason = "pi ended before it took it up";
+            self.settle(
+                Ok(reason),
+                "pi ended before it showed what became of it",
+                out,
+            );
+        }
+        self.receipts.close(out);
     }
 }
 
 impl Entry {
+    /// It has come so far.
+    fn comes(&mut self, at: At, receipts: &mut Receipts, out: &mut Vec<Effect>) {
+        self.at = at;
+        let state = match at {
+            At::Handed | At::Asked => return,
+            At::Queued => SteerState::Queued,
+            At::Inserted => SteerState::Inserted,
+            At::Sent => SteerState::Sent,
+        };
+        if let Some(steer) = &self.steer {
+            receipts.advance(steer, state, out);
+        }
+    }
+
     /// Whether pi may show something else than what it was given.
     fn is_command(&self) -> bool {
         self.at == At::Handed && self.text.starts_with('/')

@@ -19,7 +19,7 @@ mod tests;
 
 use std::collections::VecDeque;
 
-use handover_protocol::{SteerId, SteerState, SteerWhen};
+use handover_protocol::SteerWhen;
 use serde_json::{Value, json};
 
 use self::dialog::Dialogs;
@@ -167,8 +167,11 @@ impl Driver for Pi {
     }
 
     fn steer(&mut self, steer: Steer, out: &mut Vec<Effect>) {
+        if !self.ledger.keep(&steer.id) {
+            return;
+        }
         if self.interrupt != Interrupt::No {
-            drop_steer(steer.id, "aborted", out);
+            self.ledger.drop(&steer.id, "aborted", out);
             return;
         }
         self.kept.push_back(steer);
@@ -177,7 +180,8 @@ impl Driver for Pi {
 
     fn interrupt(&mut self, out: &mut Vec<Effect>) {
         for steer in self.kept.drain(..) {
-            drop_steer(steer.id, "aborted before it was put to pi", out);
+            let reason = "aborted before it was put to pi";
+            self.ledger.drop(&steer.id, reason, out);
         }
         self.dialogs.cancel(out);
         match (&self.interrupt, self.phase) {
@@ -196,17 +200,8 @@ impl Driver for Pi {
     }
 
     fn ended(&mut self, _success: bool, out: &mut Vec<Effect>) {
-        for steer in self.kept.drain(..) {
-            drop_steer(steer.id, "pi ended before it was put to it", out);
-        }
-        let ended = "pi ended before it showed what became of it";
-        // What is queued and what is under way end with the process; but the last that pi did, it may
-        // not have come to say.
-        let queues = match self.phase {
-            Phase::Idle => Ok("pi ended before it took it up"),
-            _ => Err(ended),
-        };
-        self.ledger.close(queues, ended, out);
+        self.kept.clear();
+        self.ledger.close(self.phase == Phase::Idle, out);
     }
 }
 
@@ -254,7 +249,7 @@ impl Pi {
             return;
         }
         let command = self.id("prompt");
-        self.ledger.hand(None, &prompt);
+        self.ledger.prompt(&prompt);
         out.push(Effect::Write(line(
             &json!({"id": command, "type": "prompt", "message": prompt}),
         )));
@@ -283,16 +278,13 @@ impl Pi {
             SteerWhen::TurnEnd => "followUp",
             SteerWhen::NextStep | SteerWhen::Now => "steer",
         };
-        self.ledger.hand(Some(steer.id.clone()), &steer.text);
-        out.push(Effect::Hand {
-            steer: steer.id.clone(),
-            bytes: line(&json!({
-                "id": command,
-                "type": "prompt",
-                "message": steer.text,
-                "streamingBehavior": behavior,
-            })),
-        });
+        let bytes = line(&json!({
+            "id": command,
+            "type": "prompt",
+            "message": steer.text,
+            "streamingBehavior": behavior,
+        }));
+        self.ledger.hand(&steer, bytes, out);
         if self.phase == Phase::Idle {
             self.phase = Phase::Prompted;
         }
@@ -472,7 +464,7 @@ impl Pi {
             return;
         }
         let left = "pi stopped without taking it up";
-        let queues = if self.settles {
+        let queued = if self.settles {
             if self.ledger.has_queued() {
                 out.push(Effect::Write(line(&json!({"type": "clear_queue"}))));
             }
@@ -481,7 +473,7 @@ impl Pi {
             Err("pi stopped without taking it up; it may do so with the next message")
         };
         self.ledger
-            .close(queues, "pi stopped without an answer of the model", out);
+            .settle(queued, "pi stopped without an answer of the model", out);
         if std::mem::take(&mut self.in_turn) {
             out.push(Effect::TurnEnded {
                 text: self.text.clone(),
@@ -510,7 +502,7 @@ impl Pi {
         self.phase = Phase::Idle;
         self.in_turn = false;
         self.interrupt = Interrupt::Done;
-        self.ledger.close(
+        self.ledger.settle(
             Ok("aborted before pi took it up"),
             "aborted before an answer; the model may have got it",
             out,
@@ -526,14 +518,6 @@ fn tool_effect(tool: Tool, ended: bool, out: &mut Vec<Effect>) {
         tool: tool.tool_name,
         ended,
         summary: if ended { None } else { summary(&tool.args) },
-    });
-}
-
-fn drop_steer(steer: SteerId, reason: &str, out: &mut Vec<Effect>) {
-    out.push(Effect::Receipt {
-        steer,
-        state: SteerState::Dropped,
-        reason: Some(reason.to_owned()),
     });
 }
 
