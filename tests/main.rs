@@ -5,6 +5,9 @@ mod support;
 
 mod a_real_browser;
 mod a_real_viewer;
+mod agents_are_told_apart;
+mod agents_end_with_their_host;
+mod agents_hear_of_takeovers;
 mod agents_speak_mcp;
 mod attached_desktops;
 mod bounds;

@@ -1,6 +1,7 @@
 //! A small blocking client of the attach socket, written from the contract alone.
 
 use std::io::{BufRead, BufReader, ErrorKind, Write};
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -84,6 +85,18 @@ impl Wire {
             .get_mut()
             .write_all(bytes)
             .expect("the host reads");
+    }
+
+    /// Hands this very connection to another process, over a socket to it.
+    pub fn hand_to(&self, other: &UnixStream) {
+        use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+        let handed = [self.reader.get_ref().as_fd()];
+        let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut ancillary = SendAncillaryBuffer::new(&mut space);
+        assert!(ancillary.push(SendAncillaryMessage::ScmRights(&handed)));
+        let bytes = [std::io::IoSlice::new(b"x")];
+        let sent = sendmsg(other, &bytes, &mut ancillary, SendFlags::empty());
+        assert_eq!(sent, Ok(1), "handed over");
     }
 
     /// Waits for the answer to one request; what else arrives is kept.
