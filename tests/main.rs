@@ -8,6 +8,7 @@ mod a_real_viewer;
 mod agents_are_told_apart;
 mod agents_end_with_their_host;
 mod agents_hear_of_takeovers;
+mod agents_from_the_shell;
 mod agents_speak_mcp;
 mod attached_desktops;
 mod bounds;

@@ -146,7 +146,7 @@ impl Manager {
             outcome: Some(Outcome::default()),
             survivors: Vec::new(),
         };
-        drop(self.end(id, finish, None));
+        tokio::spawn(self.end(id, finish, None));
         Some(ended)
     }
 

@@ -1,6 +1,7 @@
 //! The end of an agent: its status, its result, and what its open steers came to.
 
 use std::future::Future;
+use std::sync::Arc;
 
 use handover_protocol::{AgentId, AgentStatus, SteerState};
 
@@ -34,9 +35,14 @@ impl Manager {
         let stored = self.end_in_table(id, finish, why);
         self.start_next();
         self.inner.env.changed();
+        let (inner, id) = (Arc::clone(&self.inner), id.clone());
         async move {
-            if let Some(stored) = stored {
-                stored.await;
+            let Some(stored) = stored else {
+                return;
+            };
+            stored.await;
+            if let Some(entry) = inner.table().get_mut(&id) {
+                entry.ending = None;
             }
         }
     }
@@ -94,6 +100,9 @@ impl Manager {
             return None;
         }
         if let Some(outcome) = &finish.outcome {
+            if let Some(entry) = table.get_mut(id) {
+                entry.ending = Some(outcome.clone());
+            }
             change.state.push((result_key(id), json(outcome)));
         }
         let stored = self.inner.env.record_spooled(change);

@@ -107,16 +107,21 @@ impl Manager {
     /// `agent_unknown`, `storage_failed`.
     pub async fn result(&self, params: ResultParams) -> Result<ResultResult, Refusal> {
         let id = params.id;
-        let (status, finished_at) = {
+        let (status, finished_at, ending) = {
             let table = self.inner.table();
             let entry = table.get(&id).ok_or_else(|| refuse::unknown(&id))?;
-            (entry.task.status, entry.task.finished_at)
+            let task = &entry.task;
+            (task.status, task.finished_at, entry.ending.clone())
         };
-        let stored = self.inner.env.stored_at(&result_key(&id)).await;
-        let stored = stored.map_err(|error| refuse::storage(&error))?;
-        let outcome = stored
-            .and_then(|value| Outcome::deserialize(value).ok())
-            .unwrap_or_default();
+        let outcome = match ending {
+            Some(outcome) => outcome,
+            None => {
+                let stored = self.inner.env.stored_at(&result_key(&id)).await;
+                let stored = stored.map_err(|error| refuse::storage(&error))?;
+                let outcome = stored.and_then(|value| Outcome::deserialize(value).ok());
+                outcome.unwrap_or_default()
+            }
+        };
         Ok(ResultResult {
             id,
             status,

@@ -43,7 +43,7 @@ impl Manager {
                 outcome: Some(outcome),
                 survivors: Vec::new(),
             };
-            drop(self.end(&id, finish, None));
+            tokio::spawn(self.end(&id, finish, None));
             return;
         }
         let mut change = Change::default();

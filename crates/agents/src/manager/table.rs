@@ -8,7 +8,7 @@ use tokio::sync::{mpsc, watch};
 
 use super::limits::{CLOSED_STEERS, Limits, Rate};
 use super::receipt::{Receipt, is_final};
-use super::task::{Task, has_ended};
+use super::task::{Outcome, Task, has_ended};
 use crate::run::{Launch, Order};
 
 /// All agents of a session.
@@ -35,6 +35,8 @@ pub(crate) struct Entry {
     pub task: Task,
     /// What an unfinished one has beyond that.
     pub work: Option<Work>,
+    /// What it came to, until the record has it: `result` never tells of an end without it.
+    pub ending: Option<Outcome>,
 }
 
 /// What belongs to an unfinished agent.
@@ -166,7 +168,8 @@ impl Table {
     pub fn insert(&mut self, task: Task, work: Option<Work>) {
         self.last = self.last.max(task.order);
         self.orders.insert(task.id.clone(), task.order);
-        self.agents.insert(task.order, Entry { task, work });
+        let ending = None;
+        self.agents.insert(task.order, Entry { task, work, ending });
     }
 
     /// Takes back an agent that could not be stored.
