@@ -18,7 +18,7 @@ use serde::Serialize;
 use tokio::sync::watch;
 
 use crate::agents::{self, AgentHost, Agents, Newsroom};
-use crate::attach::{Desktop, Outlets, Parts, Server};
+use crate::attach::{ConnectionLimits, Desktop, OPEN_FILES, Outlets, Parts, Server};
 use crate::callers::{self, Caller, CallerKind, Callers, ConnectionId, Evidence};
 use crate::desktops::{DesktopSet, Shared};
 use crate::heads;
@@ -32,7 +32,7 @@ use crate::system::dirs::{DirError, Roots};
 use crate::system::lock::{FileLock, LockError};
 use crate::system::process::{self, ProcessIdentity};
 use crate::system::signals::StopSignals;
-use crate::system::{clock, prctl, socket};
+use crate::system::{clock, descriptors, prctl, socket};
 
 /// How long hosts that start at the same time wait for each other.
 const START_WITHIN: Duration = Duration::from_secs(10);
@@ -331,6 +331,7 @@ async fn serve(options: &HostOptions, ready: impl FnOnce(&Ready)) -> Result<(), 
             store: store.clone(),
             requests,
             outlets,
+            limits: connection_limits(),
         },
     )
     .map_err(system("the attach socket"))?;
@@ -376,6 +377,24 @@ async fn first_desktop(options: &HostOptions, desktops: &DesktopSet) -> Result<(
         ..DesktopNewParams::default()
     };
     desktops.new_desktop(&host_itself(), params).await.map(drop)
+}
+
+/// As many connections as the files allow that this process may open.
+fn connection_limits() -> ConnectionLimits {
+    let open_files = descriptors::raise(OPEN_FILES).unwrap_or_else(|error| {
+        tracing::warn!(%error, "the limit of open files cannot be raised");
+        1024
+    });
+    let limits = ConnectionLimits::within(open_files);
+    if open_files < OPEN_FILES {
+        tracing::warn!(
+            open_files,
+            wanted = OPEN_FILES,
+            ?limits,
+            "fewer files may be open than usual, so fewer clients may connect; raise the hard limit (`ulimit -Hn`)"
+        );
+    }
+    limits
 }
 
 /// Ends control first, everywhere, then the desktops.

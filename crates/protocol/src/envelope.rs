@@ -212,6 +212,17 @@ pub fn notification_line(method: &str, params: &impl Serialize) -> serde_json::R
     })
 }
 
+/// The same for parameters that are JSON text on one line already.
+pub fn notification_line_of(method: &str, params: &str) -> Vec<u8> {
+    let mut line = Vec::with_capacity(params.len() + method.len() + 40);
+    line.extend_from_slice(br#"{"jsonrpc":"2.0","method":""#);
+    line.extend_from_slice(method.as_bytes());
+    line.extend_from_slice(br#"","params":"#);
+    line.extend_from_slice(params.as_bytes());
+    line.extend_from_slice(b"}\n");
+    line
+}
+
 /// The line of a result, newline included. A result over the limit, or one that cannot be
 /// written as JSON, becomes an error.
 pub fn result_line(id: &Id, result: &impl Serialize) -> Vec<u8> {

@@ -35,7 +35,7 @@ pub use error::StoreError;
 pub use event::{Event, NewEvent, Recorded, Stored};
 pub use evidence::Evidence;
 pub use handover_protocol::{Actor, Source, Timestamp};
-pub use live::{Live, LiveItem};
+pub use live::{Live, LiveEvent, LiveItem};
 pub use projection::Put;
 pub use prune::{Limits, Pruned, prune};
 pub use read::{MAX_PAGE, Page, Query, events_dir};

@@ -1,8 +1,10 @@
 //! Live events: every subscriber sees each stored event once and in order, or is told what it missed.
 
+use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use handover_protocol::envelope::notification_line_of;
 use tokio::sync::broadcast;
 
 use crate::event::Event;
@@ -12,7 +14,7 @@ use crate::schema::Tail;
 pub(crate) struct Published {
     tail: Mutex<Tail>,
     /// `None` once the store is closed, which ends every subscription.
-    sender: Mutex<Option<broadcast::Sender<Arc<Event>>>>,
+    sender: Mutex<Option<broadcast::Sender<Arc<LiveEvent>>>>,
     healthy: AtomicBool,
     /// Grows each time the database is replaced by another file.
     generation: AtomicU64,
@@ -54,7 +56,10 @@ impl Published {
         if let Some(sender) = &*self.sender() {
             for event in events {
                 // An error only means that nobody is subscribed.
-                let _ = sender.send(Arc::new(event));
+                let _ = sender.send(Arc::new(LiveEvent {
+                    event,
+                    line: OnceLock::new(),
+                }));
             }
         }
     }
@@ -82,16 +87,42 @@ impl Published {
         }
     }
 
-    fn sender(&self) -> MutexGuard<'_, Option<broadcast::Sender<Arc<Event>>>> {
+    fn sender(&self) -> MutexGuard<'_, Option<broadcast::Sender<Arc<LiveEvent>>>> {
         self.sender.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
+/// A stored event that all subscribers share.
+#[derive(Debug)]
+pub struct LiveEvent {
+    event: Event,
+    /// Made for the first subscriber that sends it.
+    line: OnceLock<Arc<Vec<u8>>>,
+}
+
+impl LiveEvent {
+    /// The line of its notification `event`, newline included: one for all subscribers.
+    #[must_use]
+    pub fn line(&self) -> Arc<Vec<u8>> {
+        // The stored text is the event as it goes over the wire, and has no newline.
+        let make = || Arc::new(notification_line_of("event", &self.event.json));
+        self.line.get_or_init(make).clone()
+    }
+}
+
+impl Deref for LiveEvent {
+    type Target = Event;
+
+    fn deref(&self) -> &Event {
+        &self.event
+    }
+}
+
 /// What a subscriber receives.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub enum LiveItem {
     /// A stored event.
-    Event(Arc<Event>),
+    Event(Arc<LiveEvent>),
     /// The subscriber was too slow: these events are only in the record.
     Gap {
         /// First number missed.
@@ -104,10 +135,10 @@ pub enum LiveItem {
 /// A subscription to events as they are stored.
 #[derive(Debug)]
 pub struct Live {
-    receiver: broadcast::Receiver<Arc<Event>>,
+    receiver: broadcast::Receiver<Arc<LiveEvent>>,
     seen: u64,
     /// The event that revealed a gap, to be given after it.
-    held: Option<Arc<Event>>,
+    held: Option<Arc<LiveEvent>>,
 }
 
 impl Live {

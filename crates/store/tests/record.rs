@@ -209,16 +209,46 @@ async fn a_subscriber_sees_everything_or_is_told_what_it_missed() {
     for n in 0..20 {
         store.append(click(n)).await.unwrap();
     }
-    assert_eq!(live.next().await, Some(LiveItem::Gap { from: 3, to: 18 }));
+    assert!(matches!(
+        live.next().await,
+        Some(LiveItem::Gap { from: 3, to: 18 })
+    ));
     for seq in 19..=22 {
         assert!(matches!(live.next().await, Some(LiveItem::Event(event)) if event.seq == seq));
     }
     store.close().await.unwrap();
-    assert_eq!(live.next().await, None);
+    assert!(live.next().await.is_none());
     assert!(matches!(
         store.append(click(1)).await,
         Err(StoreError::Closed)
     ));
+}
+
+#[tokio::test]
+async fn subscribers_share_one_line_which_is_the_event_on_the_wire() {
+    let (_dir, store) = create();
+    let (mut first, mut second) = (store.subscribe(), store.subscribe());
+    let event = click(1)
+        .desktop("d1")
+        .epoch(3)
+        .agent("a1")
+        .field("text", "line\nbreak \u{1b}\"")
+        .field("nested", serde_json::json!({"z": [1.5, null], "a": "é"}));
+    store.append(event).await.unwrap();
+    let mut lines = Vec::new();
+    for live in [&mut first, &mut second] {
+        let Some(LiveItem::Event(event)) = live.next().await else {
+            panic!("an event was stored");
+        };
+        lines.push((event.line(), event.to_wire().unwrap()));
+    }
+    assert!(std::sync::Arc::ptr_eq(&lines[0].0, &lines[1].0));
+    let (line, wire) = &lines[0];
+    assert_eq!(line.iter().filter(|&&byte| byte == b'\n').count(), 1);
+    assert!(line.ends_with(b"\n"));
+    let text: serde_json::Value = serde_json::from_slice(line).unwrap();
+    let expected = serde_json::json!({"jsonrpc": "2.0", "method": "event", "params": wire});
+    assert_eq!(text, expected);
 }
 
 #[tokio::test]

@@ -29,4 +29,5 @@ mod tests;
 
 pub use boundary::{Agents, Answer, Desktop, Session};
 pub use outlets::{Notice, Outlets};
+pub use places::{ConnectionLimits, OPEN_FILES};
 pub use server::{Parts, Server};

@@ -8,16 +8,40 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use handover_protocol::{ErrorCode, Refusal};
 
-/// Connections that may be open at once.
-pub(super) const MAX_CONNECTIONS: usize = 256;
-/// How many of them may be those of callers that are no people.
-pub(super) const MAX_OF_PROGRAMS: usize = MAX_CONNECTIONS / 2;
-/// How many of them may be those of one process.
-pub(super) const MAX_OF_PROCESS: usize = 64;
+/// How many connections may be open at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConnectionLimits {
+    /// All together.
+    pub(super) all: usize,
+    /// Those of callers that are no people.
+    pub(super) by_programs: usize,
+    /// Those of one process.
+    pub(super) by_process: usize,
+}
+
+/// Open files with which all connections are possible that a host ever takes; agents, desktops and
+/// viewers have the other half.
+pub const OPEN_FILES: u64 = 8192;
+
+impl ConnectionLimits {
+    /// As many as a process can have that may open so many files, at most 4,096.
+    pub fn within(open_files: u64) -> Self {
+        let all = open_files.min(OPEN_FILES) / 2;
+        let all = usize::try_from(all).unwrap_or(usize::MAX);
+        Self {
+            all,
+            by_programs: all / 2,
+            by_process: all / 4,
+        }
+    }
+}
 
 /// Counts the places that are taken. Clones count together.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Places(Arc<Mutex<Taken>>);
+#[derive(Clone, Debug)]
+pub(super) struct Places {
+    limits: ConnectionLimits,
+    taken: Arc<Mutex<Taken>>,
+}
 
 #[derive(Debug, Default)]
 struct Taken {
@@ -36,27 +60,39 @@ pub(super) struct Place {
 }
 
 impl Places {
+    /// With all places free.
+    pub(super) fn new(limits: ConnectionLimits) -> Self {
+        Self {
+            limits,
+            taken: Arc::default(),
+        }
+    }
+
     /// A place for a connection that process `pid` made; `person` is what it was taken for then.
     ///
     /// # Errors
     /// `queue_full`.
     pub(super) fn take(&self, pid: u32, person: bool) -> Result<Place, Refusal> {
+        let limits = self.limits;
         let mut taken = self.taken();
         let own = taken.by_process.get(&pid).copied().unwrap_or(0);
-        if own >= MAX_OF_PROCESS {
+        if own >= limits.by_process {
             return Err(full(format!(
-                "this program has {MAX_OF_PROCESS} connections open already: close one of them"
+                "this program has {} connections open already: close one of them",
+                limits.by_process
             )));
         }
-        if !person && taken.by_programs >= MAX_OF_PROGRAMS {
+        if !person && taken.by_programs >= limits.by_programs {
             return Err(full(format!(
-                "agents and programs have {MAX_OF_PROGRAMS} connections open already, and the rest \
-                 is kept for people: close one of them"
+                "agents and programs have {} connections open already, and the rest \
+                 is kept for people: close one of them",
+                limits.by_programs
             )));
         }
-        if taken.all >= MAX_CONNECTIONS {
+        if taken.all >= limits.all {
             return Err(full(format!(
-                "{MAX_CONNECTIONS} clients are connected already: close one of them"
+                "{} clients are connected already: close one of them",
+                limits.all
             )));
         }
         taken.all += 1;
@@ -71,7 +107,7 @@ impl Places {
 
     fn taken(&self) -> MutexGuard<'_, Taken> {
         // Nothing panics while it holds this lock.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -97,27 +133,50 @@ fn full(message: String) -> Refusal {
 mod tests {
     use super::*;
 
+    const LIMITS: ConnectionLimits = ConnectionLimits {
+        all: 40,
+        by_programs: 20,
+        by_process: 10,
+    };
+
     fn fill(places: &Places, person: bool) -> Vec<Place> {
         (0..)
-            .map_while(|n| places.take(1 + n / 8, person).ok())
+            .map_while(|n| places.take(1 + n / 4, person).ok())
             .collect()
     }
 
     #[test]
+    fn they_follow_from_the_files_that_may_be_open() {
+        let usual = ConnectionLimits {
+            all: 4096,
+            by_programs: 2048,
+            by_process: 1024,
+        };
+        assert_eq!(ConnectionLimits::within(OPEN_FILES), usual);
+        assert_eq!(ConnectionLimits::within(u64::MAX), usual);
+        let few = ConnectionLimits {
+            all: 512,
+            by_programs: 256,
+            by_process: 128,
+        };
+        assert_eq!(ConnectionLimits::within(1024), few);
+    }
+
+    #[test]
     fn programs_leave_half_to_people_and_people_may_have_all() {
-        let places = Places::default();
+        let places = Places::new(LIMITS);
         let programs = fill(&places, false);
-        assert_eq!(programs.len(), MAX_OF_PROGRAMS);
+        assert_eq!(programs.len(), LIMITS.by_programs);
         let people = fill(&places, true);
-        assert_eq!(programs.len() + people.len(), MAX_CONNECTIONS);
+        assert_eq!(programs.len() + people.len(), LIMITS.all);
         drop((programs, people));
-        assert_eq!(fill(&places, true).len(), MAX_CONNECTIONS);
+        assert_eq!(fill(&places, true).len(), LIMITS.all);
     }
 
     #[test]
     fn a_process_has_a_quota_and_gets_back_what_it_gives_up() {
-        let places = Places::default();
-        let mut own: Vec<_> = (0..MAX_OF_PROCESS)
+        let places = Places::new(LIMITS);
+        let mut own: Vec<_> = (0..LIMITS.by_process)
             .map(|_| places.take(7, true).unwrap())
             .collect();
         let refusal = places.take(7, true).unwrap_err();

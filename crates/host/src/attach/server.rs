@@ -16,7 +16,7 @@ use super::connection::serve;
 use super::dispatch::Shared;
 use super::leases::Leases;
 use super::outlets::Outlets;
-use super::places::Places;
+use super::places::{ConnectionLimits, Places};
 use crate::callers::{CallerKind, ConnectionId};
 use crate::requests::Requests;
 use crate::system::clock;
@@ -36,6 +36,8 @@ pub struct Parts<S> {
     pub requests: Arc<Requests>,
     /// Its connections, for those who have news for one of them.
     pub outlets: Outlets,
+    /// How many there may be.
+    pub limits: ConnectionLimits,
 }
 
 /// The server of the attach socket. Dropping it ends every connection at once.
@@ -63,7 +65,7 @@ impl Server {
         });
         Ok(Self {
             stopping,
-            accepting: tokio::spawn(accept(listener, shared, stop)),
+            accepting: tokio::spawn(accept(listener, shared, parts.limits, stop)),
         })
     }
 
@@ -91,11 +93,12 @@ impl Drop for Server {
 async fn accept<S: Session>(
     listener: tokio::net::UnixListener,
     shared: Arc<Shared<S>>,
+    limits: ConnectionLimits,
     mut stopping: watch::Receiver<bool>,
 ) {
     let mut connections = JoinSet::new();
     let mut leaving = Leaving::default();
-    let places = Places::default();
+    let places = Places::new(limits);
     let mut last = 0;
     loop {
         let accepted = tokio::select! {

@@ -1,5 +1,7 @@
 //! `subscribe` and `journal`: the record as it was and as it grows.
 
+use std::pin::pin;
+
 use handover_protocol::server::outlet::{Outlet, Room};
 use handover_protocol::{
     ErrorCode, Event, Gap, JournalParams, JournalResult, Method, Refusal, SubscribeParams,
@@ -78,18 +80,21 @@ impl Subscription {
     /// Sends events until the connection or the store is closed.
     ///
     /// Whoever reads fast enough gets every event. What a slow reader misses is named in a `gap`.
+    /// A live event is written out once for all subscriptions; what is read from the record is
+    /// checked first, since anybody may have changed it there.
     pub(super) async fn run(mut self: Box<Self>, outlet: Outlet) {
         let to = self.live.cursor();
         if !self.catch_up(to, &outlet).await {
             return;
         }
+        let mut closed = pin!(outlet.closed());
         // Whether the client had to be waited for since the last event: then what is missing is the
         // client's doing, and is not read for it afterwards.
         let mut slow = false;
         loop {
             let item = tokio::select! {
                 item = self.live.next() => item,
-                () = outlet.closed() => return,
+                () = &mut closed => return,
             };
             let Some(item) = item else { return };
             match item {
@@ -99,7 +104,9 @@ impl Subscription {
                         room => slow = room == Room::Later,
                     }
                     self.seen = event.seq;
-                    self.send(&event, &outlet);
+                    if self.wants(&event) {
+                        outlet.share(event.line());
+                    }
                 }
                 LiveItem::Gap { to, .. } if to > self.seen && slow => {
                     slow = false;
@@ -131,8 +138,9 @@ impl Subscription {
             };
             match self.store.events(query).await {
                 Ok(page) => {
-                    for event in &page.events {
-                        self.send(event, outlet);
+                    let wanted = page.events.iter().filter(|event| self.wants(event));
+                    for event in wanted.filter_map(to_wire) {
+                        outlet.notify("event", &event);
                     }
                     self.seen = page.next;
                 }
@@ -147,15 +155,9 @@ impl Subscription {
         true
     }
 
-    fn send(&self, event: &handover_store::Event, outlet: &Outlet) {
+    fn wants(&self, event: &handover_store::Event) -> bool {
         let kind = self.kinds.is_empty() || self.kinds.contains(&event.kind);
-        let agent = self.agent.is_none() || self.agent == event.agent;
-        if kind
-            && agent
-            && let Some(event) = to_wire(event)
-        {
-            outlet.notify("event", &event);
-        }
+        kind && (self.agent.is_none() || self.agent == event.agent)
     }
 }
 

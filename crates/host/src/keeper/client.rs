@@ -27,6 +27,7 @@ use super::wire::{
 use super::{Arguments, Owner, SUBCOMMAND};
 use crate::system::cgroup::Cgroup;
 use crate::system::creds;
+use crate::system::descriptors;
 use crate::system::process::{self, ProcessIdentity, Stat};
 use crate::system::socket::{self, BindError};
 
@@ -187,6 +188,10 @@ impl Keeper {
             .stderr(log);
         let (mut child, process) =
             leftovers::start_keeper(|| command.spawn()).map_err(KeeperError::Start)?;
+        // Before anything is started below it.
+        if let Err(error) = descriptors::restore_for(process.pid) {
+            tracing::warn!(%error, pid = process.pid, "a keeper goes on with the host's limit of open files");
+        }
         match Self::connect_to_child(&mut child, process, options).await {
             Ok((opened, reader)) => opened.run(reader, Some(child)).await,
             Err(error) => {

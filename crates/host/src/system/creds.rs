@@ -58,11 +58,17 @@ pub fn peer(socket: impl AsFd) -> io::Result<Sender> {
     })
 }
 
+/// The buffer of a connection that sends little, and of one that sends much, in bytes.
+const SMALL: usize = 1024;
+const LARGE: usize = 16 * 1024;
+
 /// Reads a stream in pieces that each have one sender.
 #[derive(Debug)]
 pub struct CredentialReader {
     stream: Arc<UnixStream>,
-    buffer: Box<[u8]>,
+    buffer: Vec<u8>,
+    /// The last read has filled the buffer.
+    filled: bool,
 }
 
 impl CredentialReader {
@@ -72,13 +78,17 @@ impl CredentialReader {
         request_credentials(&*stream)?;
         Ok(Self {
             stream,
-            buffer: vec![0; 16 * 1024].into_boxed_slice(),
+            buffer: vec![0; SMALL],
+            filled: false,
         })
     }
 
     /// The next bytes and who wrote them; `None` when the other side has closed. Descriptors that
     /// came along are closed. Dropping the future loses nothing.
     pub async fn read(&mut self) -> io::Result<Option<(&[u8], Sender)>> {
+        if self.filled && self.buffer.len() < LARGE {
+            self.buffer = vec![0; LARGE];
+        }
         let (count, sender) = loop {
             self.stream.readable().await?;
             let buffer = &mut self.buffer;
@@ -96,6 +106,7 @@ impl CredentialReader {
                 Err(error) => return Err(error),
             }
         };
+        self.filled = count == self.buffer.len();
         Ok((count > 0).then(|| (&self.buffer[..count], sender)))
     }
 }

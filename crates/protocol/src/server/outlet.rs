@@ -2,14 +2,18 @@
 //!
 //! Nothing that fills the queue ever waits for its client. Answers and notices that no longer fit end
 //! the connection; a subscription asks for room first and skips what its client is too slow for.
+//!
+//! What goes to many clients is one line in memory that all their queues share, and what waits for one
+//! client is written in few calls.
 
 use std::collections::VecDeque;
-use std::io;
+use std::io::{self, IoSlice};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::Serialize;
 use tokio::net::UnixStream;
 use tokio::sync::Notify;
+use tokio::task::consume_budget;
 
 use crate::envelope::notification_line;
 
@@ -20,6 +24,12 @@ const MAX_LINES: usize = 65_536;
 /// Below this a subscription may add to the queue.
 const ROOM_BYTES: usize = 256 << 10;
 const ROOM_LINES: usize = 128;
+/// Lines that are taken out of the queue and written at once; more bytes than these only as one line.
+const WRITE_LINES: usize = 64;
+const WRITE_BYTES: usize = 64 << 10;
+
+/// A line, newline included, that several queues may share.
+pub type SharedLine = Arc<Vec<u8>>;
 
 /// The queue of one connection.
 #[derive(Debug, Clone, Default)]
@@ -34,11 +44,14 @@ struct Shared {
     filled: Notify,
     /// Something was written, or the queue was closed.
     emptied: Notify,
+    /// The queue was closed. Apart from the others, so that those who wait for the end sleep until
+    /// then.
+    closed: Notify,
 }
 
 #[derive(Debug, Default)]
 struct Queue {
-    lines: VecDeque<Vec<u8>>,
+    lines: VecDeque<SharedLine>,
     bytes: usize,
     end: End,
 }
@@ -62,6 +75,11 @@ impl Outlet {
 
     /// Queues one line, newline included. If it does not fit, the connection ends.
     pub fn push(&self, line: Vec<u8>) {
+        self.share(Arc::new(line));
+    }
+
+    /// The same for a line that others have too.
+    pub fn share(&self, line: SharedLine) {
         let mut queue = self.queue();
         if queue.end != End::Open {
             return;
@@ -88,27 +106,29 @@ impl Outlet {
         }
     }
 
-    /// Waits until a subscription may add to the queue; `false` once it is closed. The first answer
-    /// says whether there was room at once.
+    /// Waits until a subscription may add to the queue; says whether there was room at once.
     pub async fn room(&self) -> Room {
-        let mut at_once = true;
+        if let Some(room) = self.room_now(Room::AtOnce) {
+            return room;
+        }
         loop {
             let emptied = self.shared.emptied.notified();
             tokio::pin!(emptied);
             // Registered before the look, so that no change between the two is missed.
             emptied.as_mut().enable();
-            {
-                let queue = self.queue();
-                if queue.end != End::Open {
-                    return Room::Closed;
-                }
-                if queue.bytes < ROOM_BYTES && queue.lines.len() < ROOM_LINES {
-                    return if at_once { Room::AtOnce } else { Room::Later };
-                }
+            if let Some(room) = self.room_now(Room::Later) {
+                return room;
             }
-            at_once = false;
             emptied.await;
         }
+    }
+
+    fn room_now(&self, found: Room) -> Option<Room> {
+        let queue = self.queue();
+        if queue.end != End::Open {
+            return Some(Room::Closed);
+        }
+        (queue.bytes < ROOM_BYTES && queue.lines.len() < ROOM_LINES).then_some(found)
     }
 
     /// Lets the writer end once everything queued is written.
@@ -133,24 +153,21 @@ impl Outlet {
 
     /// Waits until the queue is closed.
     pub async fn closed(&self) {
-        loop {
-            let emptied = self.shared.emptied.notified();
-            tokio::pin!(emptied);
-            emptied.as_mut().enable();
-            if self.queue().end == End::Closed {
-                return;
-            }
-            emptied.await;
+        let closed = self.shared.closed.notified();
+        tokio::pin!(closed);
+        closed.as_mut().enable();
+        if self.queue().end != End::Closed {
+            closed.await;
         }
     }
 
     /// Writes what is queued until the queue ends or the other side is gone. The one writer.
     pub async fn write(&self, stream: &UnixStream) -> io::Result<()> {
-        while let Some(line) = self.next().await {
-            let mut rest = line.as_slice();
-            while !rest.is_empty() {
-                match stream.try_write(rest) {
-                    Ok(written) => rest = &rest[written..],
+        let mut batch = Batch::default();
+        while self.next(&mut batch).await {
+            while !batch.lines.is_empty() {
+                match batch.write(stream) {
+                    Ok(written) => batch.advance(written),
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                         tokio::select! {
                             writable = stream.writable() => writable?,
@@ -160,22 +177,25 @@ impl Outlet {
                     Err(error) => return Err(error),
                 }
             }
+            // A client that always has something to read must not keep others from theirs.
+            consume_budget().await;
         }
         Ok(())
     }
 
-    async fn next(&self) -> Option<Vec<u8>> {
+    /// Takes what is to be written next; `false` if nothing comes any more.
+    async fn next(&self, batch: &mut Batch) -> bool {
         loop {
             {
                 let mut queue = self.queue();
-                if let Some(line) = queue.lines.pop_front() {
-                    queue.bytes -= line.len();
+                if !queue.lines.is_empty() {
+                    queue.move_to(batch);
                     drop(queue);
                     self.shared.emptied.notify_waiters();
-                    return Some(line);
+                    return true;
                 }
                 if queue.end != End::Open {
-                    return None;
+                    return false;
                 }
             }
             // One permit is kept if something is added between the look and the wait.
@@ -186,6 +206,9 @@ impl Outlet {
     fn wake_all(&self) {
         self.shared.filled.notify_one();
         self.shared.emptied.notify_waiters();
+        if self.queue().end == End::Closed {
+            self.shared.closed.notify_waiters();
+        }
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue> {
@@ -194,6 +217,52 @@ impl Outlet {
             .queue
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Queue {
+    fn move_to(&mut self, batch: &mut Batch) {
+        let mut bytes = 0;
+        while let Some(line) = self.lines.front() {
+            let full = batch.lines.len() == WRITE_LINES;
+            if full || (!batch.lines.is_empty() && bytes + line.len() > WRITE_BYTES) {
+                return;
+            }
+            bytes += line.len();
+            self.bytes -= line.len();
+            batch.lines.extend(self.lines.pop_front());
+        }
+    }
+}
+
+/// Lines that are being written.
+#[derive(Debug, Default)]
+struct Batch {
+    lines: VecDeque<SharedLine>,
+    /// Bytes of the first line that are written already.
+    written: usize,
+}
+
+impl Batch {
+    /// One call for all of them.
+    fn write(&self, stream: &UnixStream) -> io::Result<usize> {
+        let mut parts = [IoSlice::new(&[]); WRITE_LINES];
+        let mut skip = self.written;
+        for (part, line) in parts.iter_mut().zip(&self.lines) {
+            *part = IoSlice::new(&line[skip..]);
+            skip = 0;
+        }
+        stream.try_write_vectored(&parts[..self.lines.len()])
+    }
+
+    fn advance(&mut self, written: usize) {
+        self.written += written;
+        while let Some(line) = self.lines.front()
+            && self.written >= line.len()
+        {
+            self.written -= line.len();
+            self.lines.pop_front();
+        }
     }
 }
 
@@ -206,4 +275,82 @@ pub enum Room {
     Later,
     /// The connection has ended.
     Closed,
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::AsyncReadExt;
+
+    use super::*;
+
+    /// What a client gets that reads so many bytes at a time.
+    async fn read_by(part: usize, lines: &[SharedLine]) -> Vec<u8> {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let outlet = Outlet::new();
+        let writer = tokio::spawn({
+            let outlet = outlet.clone();
+            async move { outlet.write(&ours).await }
+        });
+        for line in lines {
+            outlet.share(line.clone());
+        }
+        outlet.finish();
+        let (mut all, mut buffer) = (Vec::new(), vec![0; part]);
+        while let count @ 1.. = theirs.read(&mut buffer).await.unwrap() {
+            all.extend_from_slice(&buffer[..count]);
+        }
+        writer.await.unwrap().unwrap();
+        all
+    }
+
+    #[tokio::test]
+    async fn every_byte_arrives_once_and_in_order_however_slowly_it_is_read() {
+        // Small and large lines, an empty one, and more in all than a socket holds.
+        let lengths = [0, 1, 63, 64, 5_000, 65_535, 65_536, 65_537, 300_000];
+        let lines: Vec<SharedLine> = (0..200_usize)
+            .map(|n| Arc::new(vec![(n % 251) as u8; lengths[n % lengths.len()]]))
+            .collect();
+        let all: Vec<u8> = lines.iter().flat_map(|line| line.iter().copied()).collect();
+        for part in [997, 1 << 20] {
+            assert!(
+                read_by(part, &lines).await == all,
+                "read {part} bytes at a time"
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn what_waits_is_bounded_and_a_shared_line_is_one() {
+        let outlet = Outlet::new();
+        let line = Arc::new(vec![b'x'; 1 << 20]);
+        for _ in 0..17 {
+            outlet.share(line.clone());
+        }
+        assert_eq!(Arc::strong_count(&line), 18);
+        assert_eq!(outlet.queue().end, End::Open);
+        outlet.share(line.clone());
+        // Too much waits: the queue is closed and holds nothing any more.
+        outlet.closed().await;
+        assert_eq!(Arc::strong_count(&line), 1);
+        assert_eq!(outlet.room().await, Room::Closed);
+    }
+
+    #[tokio::test]
+    async fn a_subscription_has_room_again_once_its_client_has_read() {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let outlet = Outlet::new();
+        let line = Arc::new(vec![b'x'; 4 << 10]);
+        while outlet.room_now(Room::AtOnce).is_some() {
+            outlet.share(line.clone());
+        }
+        let writer = tokio::spawn({
+            let outlet = outlet.clone();
+            async move { outlet.write(&ours).await }
+        });
+        let reader = tokio::spawn(async move { theirs.read_to_end(&mut Vec::new()).await });
+        assert_eq!(outlet.room().await, Room::Later);
+        outlet.finish();
+        writer.await.unwrap().unwrap();
+        reader.await.unwrap().unwrap();
+    }
 }

@@ -13,9 +13,8 @@ use serde_json::json;
 use tokio::io::AsyncWriteExt;
 
 use super::fake::PERSON;
-use super::{Client, Harness, PATIENCE, outcome, until};
+use super::{Client, Harness, PATIENCE, limits, outcome, until};
 use crate::attach::Notice;
-use crate::attach::places::{MAX_OF_PROCESS, MAX_OF_PROGRAMS};
 use crate::callers::{CallerKind, ConnectionId};
 
 #[tokio::test]
@@ -157,7 +156,7 @@ async fn is_turned_away(harness: &Harness) {
 async fn one_process_cannot_take_every_place() {
     let harness = Harness::start().await;
     let mut clients = Vec::new();
-    for _ in 0..MAX_OF_PROCESS {
+    for _ in 0..limits().by_process {
         clients.push(harness.connect().await);
     }
     is_turned_away(&harness).await;
@@ -184,7 +183,7 @@ async fn one_process_cannot_take_every_place() {
 fn crowd(socket: &Path) -> Child {
     let address = SocketAddrUnix::new(socket).unwrap();
     let connect_all = move || {
-        for _ in 0..MAX_OF_PROCESS {
+        for _ in 0..limits().by_process {
             // Not closed by what the process becomes.
             let stream = rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None)?;
             rustix::net::connect(&stream, &address)?;
@@ -207,7 +206,7 @@ async fn programs_cannot_lock_people_out() {
         desktop: "d1".into(),
     });
     let mut crowds = Vec::new();
-    for _ in 0..MAX_OF_PROGRAMS / MAX_OF_PROCESS {
+    for _ in 0..limits().by_programs / limits().by_process {
         crowds.push(crowd(&path));
     }
     is_turned_away(&harness).await;

@@ -18,13 +18,18 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 
-use super::{Outlets, Parts, Server};
+use super::{ConnectionLimits, Outlets, Parts, Server};
 use crate::requests::Requests;
 use crate::system::socket::bind_private;
 use fake::FakeSession;
 
 /// Longer than anything here takes, so that a fault is a failure and not a hang.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Fewer connections than usual, so that a test can take all of them.
+fn limits() -> ConnectionLimits {
+    ConnectionLimits::within(512)
+}
 
 /// A server with its session and record.
 struct Harness {
@@ -53,6 +58,7 @@ impl Harness {
             store: store.clone(),
             requests: Arc::clone(&requests),
             outlets: outlets.clone(),
+            limits: limits(),
         };
         let server = Some(Server::start(listener, parts).unwrap());
         Self {
