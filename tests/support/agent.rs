@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::io::Write;
 use std::path::Path;
-use std::process::ChildStdin;
+use std::process::{ChildStdin, Command};
 
 use serde_json::{Value, json};
 
@@ -28,18 +28,36 @@ impl Agent {
 
     /// Starts `handover mcp` in `place` with `options`.
     pub fn with(place: &Place, mode: &str, options: &[&str]) -> Self {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let python = root.join("target/clients/bin/python");
-        assert!(
-            python.exists(),
-            "no MCP client: run `scripts/install-deps test` first"
-        );
-        let mut command = place.command(&python.to_string_lossy());
+        let [python, client] = mcp_client();
+        let mut command = place.command(&python);
         command
-            .arg(root.join("tests/tools/mcp_client.py"))
+            .arg(client)
             .args([mode, PROGRAM, "mcp"])
             .args(options);
-        let (client, input) = Running::start_with_input(&mut command);
+        Self::driven_by(&mut command)
+    }
+
+    /// The same within an agent that the session runs, and that agent's id. It is driven through two
+    /// pipes with names.
+    pub fn of_the_session(session: &Session) -> (Self, String) {
+        let pipes = ["to-agent", "from-agent"].map(|name| session.place.path().join(name));
+        for pipe in &pipes {
+            let made = session.place.command("mkfifo").arg(pipe).status();
+            assert!(made.expect("mkfifo").success());
+        }
+        let [input, output] = pipes.map(|pipe| pipe.to_string_lossy().into_owned());
+        let [python, client] = mcp_client();
+        let script = format!("exec {python} {client} legacy {PROGRAM} mcp <{input} >{output}");
+        let run = ["agent", "run", "--driver", "command", "--name", "client"];
+        let arguments = [&run[..], &["--", "sh", "-c", &script]].concat();
+        let started = session.cli(&arguments).done();
+        let relay = format!("cat {output} & exec cat >{input}");
+        let agent = Self::driven_by(session.place.command("sh").args(["-c", &relay]));
+        (agent, started["id"].as_str().expect("an id").to_owned())
+    }
+
+    fn driven_by(command: &mut Command) -> Self {
+        let (client, input) = Running::start_with_input(command);
         let agent = Self {
             client,
             input: Some(input),
@@ -136,6 +154,18 @@ impl Agent {
         let input = self.input.as_mut().expect("an open input");
         writeln!(input, "{command}").expect("the client reads");
     }
+}
+
+/// The Python that has the official client, and the program that drives it.
+fn mcp_client() -> [String; 2] {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let python = root.join("target/clients/bin/python");
+    assert!(
+        python.exists(),
+        "no MCP client: run `scripts/install-deps test` first"
+    );
+    let client = root.join("tests/tools/mcp_client.py");
+    [python, client].map(|path| path.to_string_lossy().into_owned())
 }
 
 /// The program under test.
