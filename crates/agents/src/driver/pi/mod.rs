@@ -253,7 +253,7 @@ impl Pi {
         out.push(Effect::Write(line(
             &json!({"id": command, "type": "prompt", "message": prompt}),
         )));
-        self.phase = Phase::Prompted;
+        self.begin_turn(out);
         self.awaited = Some(Awaited {
             command,
             steer: None,
@@ -286,7 +286,7 @@ impl Pi {
         }));
         self.ledger.hand(&steer, bytes, out);
         if self.phase == Phase::Idle {
-            self.phase = Phase::Prompted;
+            self.begin_turn(out);
         }
         self.awaited = Some(Awaited {
             command,
@@ -294,15 +294,27 @@ impl Pi {
         });
     }
 
+    /// A prompt is written to an idle pi.
+    fn begin_turn(&mut self, out: &mut Vec<Effect>) {
+        self.phase = Phase::Prompted;
+        self.turn_began(out);
+    }
+
+    /// Said as early as can be, for an agent with nothing under way and nothing to wait for is over.
+    fn turn_began(&mut self, out: &mut Vec<Effect>) {
+        if !self.in_turn && self.interrupt == Interrupt::No {
+            self.in_turn = true;
+            out.push(Effect::TurnBegan);
+        }
+    }
+
+    /// pi works, on a prompt or because an extension has told it to.
     fn begun(&mut self, out: &mut Vec<Effect>) {
         self.phase = Phase::Working;
         self.goes_on = false;
         self.asked = None;
         self.error = None;
-        if !self.in_turn && self.interrupt != Interrupt::Done {
-            self.in_turn = true;
-            out.push(Effect::TurnBegan);
-        }
+        self.turn_began(out);
         self.write_abort(out);
         self.put_next(out);
     }
@@ -394,8 +406,6 @@ impl Pi {
                 None => {
                     // Nothing came of the first prompt, which is the whole turn.
                     self.error = refused;
-                    self.in_turn = true;
-                    out.push(Effect::TurnBegan);
                 }
             }
             if self.phase == Phase::Prompted {

@@ -158,6 +158,21 @@ fn what_pi_refuses_is_dropped_with_its_reason() {
 }
 
 #[test]
+fn a_steer_that_an_idle_pi_refuses_ends_its_turn_as_it_was() {
+    let mut stage = working();
+    stage.say(&model("message_end", "done", "stop"));
+    stage.say(&event("agent_settled"));
+    put(&mut stage, "s", "more");
+    let id = last(&stage, "prompt")["id"].clone();
+    stage.say(&json!({
+        "id": id, "type": "response", "command": "prompt", "success": false, "error": "no key",
+    }));
+    assert_eq!(stage.receipts("s"), [Dropped]);
+    let done = ("done".to_owned(), None);
+    assert_eq!(ends(&stage), [done.clone(), done]);
+}
+
+#[test]
 fn a_first_prompt_that_is_refused_is_a_failed_turn() {
     let mut stage = prompted("go");
     let id = last(&stage, "prompt")["id"].clone();

@@ -70,6 +70,7 @@ fn a_steer_while_idle_is_a_prompt_of_its_own() {
     let written = stage.act(|pi, out| pi.steer(steer("i", "STEER-IDLE hello"), out));
     assert_eq!(written.len(), 1);
     assert_eq!(written[0]["type"], "prompt");
+    assert_eq!(count(&stage, &Effect::TurnBegan), 2, "before pi says so");
     answer_prompt(&mut stage, json!({"disposition": "started"}));
     stage.say(&event("agent_start"));
     stage.say(&user("message_end", "STEER-IDLE hello"));
