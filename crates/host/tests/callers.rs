@@ -12,6 +12,7 @@ use std::time::Duration;
 use handover_host::callers::{Caller, CallerKind, Callers, ConnectionId, Evidence};
 use handover_host::keeper::Owner;
 use handover_host::keeper::client::Keeper;
+use handover_host::system::cgroup::Cgroup;
 use handover_host::system::clock;
 use handover_host::system::creds::CredentialReader;
 use handover_protocol::{ErrorCode, Refusal};
@@ -183,6 +184,48 @@ async fn below_an_agents_keeper_is_that_agent() {
         }
     );
     keeper.end(GRACE).await;
+}
+
+/// Where a control group can be had, it holds what has neither parent nor environment any more.
+#[tokio::test]
+async fn what_is_left_in_an_agents_control_group_is_no_person() {
+    let server = Server::new();
+    let mut options = options(server.dir.path(), Duration::ZERO);
+    options.owner = Owner::Agent("a7".into());
+    let (keeper, _events) = Keeper::start(&program(), &options).await.unwrap();
+    if Cgroup::of(keeper.process()).is_none() {
+        eprintln!("skipped: no control group can be made here");
+        keeper.end(GRACE).await;
+        return;
+    }
+    server.callers.agent_started(keeper.process(), "a7".into());
+    let script = format!(
+        "exec env -i \"$(command -v setsid)\" -f \"$(command -v sh)\" -c \
+         'while [ -e agent ]; do :; done; exec \"$0\" -c \"$1\"' \"$(command -v python3)\" '{CALL}'"
+    );
+    std::fs::write(server.dir.path().join("agent"), "").unwrap();
+    let launch = shell(server.dir.path(), &script);
+    keeper.launch(&launch).await.unwrap();
+    keeper
+        .process()
+        .signal(rustix::process::Signal::KILL)
+        .unwrap();
+    support::ended(keeper.process()).await;
+    std::fs::remove_file(server.dir.path().join("agent")).unwrap();
+    let caller = server.caller().await.unwrap();
+    let id = Some("a7".into());
+    assert_eq!(caller.kind, CallerKind::Agent { id });
+    // Once its end is known, it is nobody.
+    server.callers.agent_ended(keeper.process());
+    let fresh = Callers::new();
+    let sender = handover_host::system::creds::Sender {
+        pid: caller.pid,
+        uid: caller.uid,
+        gid: rustix::process::getegid().as_raw(),
+    };
+    let refusal = fresh.identify(sender, ConnectionId(2), clock::now());
+    assert_eq!(refusal.unwrap_err().code, ErrorCode::CallerRefused);
+    assert_eq!(keeper.kill_leftovers().await, []);
 }
 
 #[tokio::test]

@@ -17,8 +17,9 @@ use handover_protocol::{AgentId, ErrorCode, Refusal};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::keeper::{self, Owner};
+use crate::system::cgroup::Cgroup;
 use crate::system::creds::Sender;
-use crate::system::process::{self, ProcessIdentity, TICKS_PER_SECOND};
+use crate::system::process::{self, ProcessIdentity, Stat, TICKS_PER_SECOND};
 
 /// One connection to the attach socket, numbered by the host from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -269,13 +270,14 @@ impl Callers {
                 marked: None,
             });
         }
+        if let Some(kind) = self.by_group(&chain)? {
+            return Ok(Verdict { kind, marked: None });
+        }
         // The kernel gives a dead keeper's orphans to the host; the host itself starts no callers.
         let is_orphan = chain.iter().skip(1).any(|stat| stat.pid == self.host)
             || chain.iter().any(keeper::carries_marker);
         if is_orphan {
-            return Err(refused(
-                "the sender was started below a keeper that is gone; call from a terminal",
-            ));
+            return Err(orphan());
         }
         Ok(Verdict {
             kind: CallerKind::Human {
@@ -283,6 +285,25 @@ impl Callers {
             },
             marked: chain.iter().find_map(marks::mark_of),
         })
+    }
+
+    /// What a process is that has got away from its keeper, but not out of its control group.
+    fn by_group(&self, chain: &[Stat]) -> Result<Option<CallerKind>, Refusal> {
+        let Some(root) = chain.iter().find_map(|stat| Cgroup::root_around(stat.pid)) else {
+            return Ok(None);
+        };
+        if let Some(agent) = self.state().agents.get(&root) {
+            let id = Some(agent.clone());
+            return Ok(Some(CallerKind::Agent { id }));
+        }
+        let keeper = Stat::of(root.pid)
+            .ok()
+            .filter(|stat| stat.identity() == root);
+        match keeper.as_ref().and_then(keeper::kept_by) {
+            Some(Owner::Desktop(desktop)) => Ok(Some(CallerKind::App { desktop })),
+            Some(Owner::Agent(_)) => Ok(Some(CallerKind::Agent { id: None })),
+            None => Err(orphan()),
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -305,6 +326,10 @@ fn has_ended(process: &OwnedFd) -> bool {
     poll(&mut fds, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
 }
 
+fn orphan() -> Refusal {
+    refused("the sender was started below a keeper that is gone; call from a terminal")
+}
+
 fn refused(message: impl Into<String>) -> Refusal {
     Refusal::new(ErrorCode::CallerRefused, message)
 }
@@ -313,7 +338,6 @@ fn refused(message: impl Into<String>) -> Refusal {
 mod tests {
     use super::*;
     use crate::system::clock;
-    use crate::system::process::Stat;
 
     fn own() -> Sender {
         Sender {

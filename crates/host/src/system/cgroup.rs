@@ -53,6 +53,12 @@ impl Cgroup {
             .find(|group| group.0.exists())
     }
 
+    /// Whose tree's group a process is in, if in any. What it has no right to leave it stays in,
+    /// whoever its parent is.
+    pub fn root_around(pid: u32) -> Option<ProcessIdentity> {
+        root_in(&std::fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?)
+    }
+
     fn make(mount: &Path, membership: &str, root: ProcessIdentity) -> Option<Self> {
         let parent = directory(mount, membership)?;
         // Moving a process takes the right to write to the parent's list, too.
@@ -105,6 +111,15 @@ fn root_of(name: &str) -> Option<ProcessIdentity> {
         pid: pid.parse().ok()?,
         start_ticks: start_ticks.parse().ok()?,
     })
+}
+
+/// The innermost root in a process's `/proc/PID/cgroup`.
+fn root_in(membership: &str) -> Option<ProcessIdentity> {
+    let mut paths = membership.lines();
+    let path = paths.find_map(|line| line.strip_prefix("0::/"))?;
+    path.trim_end_matches(" (deleted)")
+        .rsplit('/')
+        .find_map(root_of)
 }
 
 /// Removes the empty groups of those that were killed together with their host.
@@ -176,6 +191,26 @@ mod tests {
         }
         let elsewhere = tempfile::tempdir().unwrap();
         assert_eq!(directory(elsewhere.path(), hybrid), None);
+    }
+
+    #[test]
+    fn a_member_names_its_root() {
+        let group = name(ROOT);
+        for inside in [
+            format!("0::/app.slice/{group}\n"),
+            format!("4:memory:/b\n0::/{group}/of/its/own\n"),
+            format!("0::/handover-1-2/{group} (deleted)\n"),
+        ] {
+            assert_eq!(root_in(&inside), Some(ROOT), "{inside}");
+        }
+        for outside in [
+            "0::/\n",
+            "",
+            "4:memory:/handover-12-345\n",
+            "0::/handover-x/y\n",
+        ] {
+            assert_eq!(root_in(outside), None, "{outside}");
+        }
     }
 
     #[test]
