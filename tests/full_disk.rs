@@ -5,6 +5,7 @@ use std::process::Command;
 
 use serde_json::json;
 
+use crate::support::scripted::{Scripted, agent, becomes, shell, spawn};
 use crate::support::{LONG, Place, Recorder, SHORT, Session, eventually};
 
 /// A small file system over a place's state, unmounted when dropped.
@@ -96,4 +97,68 @@ fn a_full_disk_in_human_time() {
     assert_eq!(session.cli(&["verify"]).code, 0);
     drop(session);
     drop(disk);
+}
+
+/// Agents: nothing begins and nothing is sent that the record would miss, but every one can be ended.
+#[test]
+fn a_full_disk_starts_and_steers_nobody_and_ends_everybody() {
+    let place = Place::new();
+    let Some(disk) = Small::mount(&place) else {
+        eprintln!("skipped: mounting a small file system needs root");
+        return;
+    };
+    let mut session = Session::with(place, &["--max-agents", "2"]);
+    let working = Scripted::start(&session, "hold", json!({}));
+    working.hears("hold");
+    becomes(&session, &working.id, "running");
+    let plain = shell(&session, "sleep 1000");
+    becomes(&session, &plain, "running");
+    let queued = shell(&session, "true");
+    disk.fill();
+    // The log may have room for a little more.
+    eventually("the record is full", LONG, || {
+        let steer = json!({"id": working.id, "text": "x".repeat(8000)});
+        let refused = session.wire().call("steer", steer).err()?;
+        assert_eq!(refused.code, "storage_failed", "{refused:?}");
+        Some(())
+    });
+    let heard = working.heard().len();
+    let mut wire = session.wire();
+    let refused = wire.refused("steer", json!({"id": working.id, "text": "unheard"}));
+    assert_eq!(refused.code, "storage_failed");
+    let command = json!({"driver": "command", "prompt": "", "args": ["true"]});
+    let refused = spawn(&session, command).expect_err("nothing is started");
+    assert_eq!(refused.code, "storage_failed");
+
+    for (id, status) in [
+        (&queued, "cancelled-before-start"),
+        (&working.id, "aborted"),
+        (&plain, "aborted"),
+    ] {
+        let ended = wire.done("abort", json!({"id": id}));
+        assert_eq!(
+            (&ended["status"], &ended["survivors"]),
+            (&json!(status), &json!([])),
+            "{id}"
+        );
+    }
+    assert_eq!(
+        working.heard().len(),
+        heard,
+        "what was refused was not sent"
+    );
+
+    disk.free();
+    let gap = session.event("gap");
+    assert!(gap["from"].is_u64(), "{gap}");
+    eventually("what was done is on record", LONG, || {
+        let acts = session.events("human_intervention");
+        (acts.iter().filter(|act| act["act"] == "abort").count() == 3).then_some(())
+    });
+    let next = shell(&session, "echo again");
+    becomes(&session, &next, "done");
+    assert_eq!(session.cli(&["down"]).code, 0);
+    session.again();
+    assert_eq!(agent(&session, &working.id)["status"], "aborted");
+    assert_eq!(session.cli(&["verify"]).code, 0);
 }
