@@ -207,7 +207,8 @@ impl Manager {
         self.inner.set_status(id, AgentStatus::Running);
     }
 
-    /// Takes no message for an agent any more, unless one waits: then it goes on. True if it is closed.
+    /// Takes no message for an agent any more, unless one waits or is on its way: then it goes on. True
+    /// if it is closed.
     pub(crate) fn close_inbox(&self, id: &AgentId, inbox: &mut mpsc::Receiver<Order>) -> bool {
         let mut table = self.inner.table();
         // Messages are accepted under this lock, so none comes between the look and the end.
@@ -215,6 +216,10 @@ impl Manager {
             return false;
         }
         if let Some(work) = table.work_mut(id) {
+            // The turn that it begins has not begun yet.
+            if work.steers.any_on_its_way() {
+                return false;
+            }
             work.inbox = None;
         }
         inbox.close();

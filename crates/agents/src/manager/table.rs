@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
-use handover_protocol::{AgentId, AgentStatus, DesktopId, RequestId, SteerId, SteerWhen};
+use handover_protocol::{
+    AgentId, AgentStatus, DesktopId, RequestId, SteerId, SteerState, SteerWhen,
+};
 use tokio::sync::{mpsc, watch};
 
 use super::limits::{CLOSED_STEERS, Limits, Rate};
@@ -134,6 +136,14 @@ impl Steers {
                 self.by_id.remove(&oldest);
             }
         }
+    }
+
+    /// Whether the program was handed a message of which it has not shown yet what becomes of it.
+    pub fn any_on_its_way(&self) -> bool {
+        self.by_id.values().any(|receipt| {
+            let state = receipt.known().state;
+            matches!(state, SteerState::Handed | SteerState::Queued)
+        })
     }
 
     /// Those whose receipt is open.
