@@ -26,7 +26,7 @@ mod wire;
 
 pub use agent::Agent;
 pub(crate) use agents::receipts;
-pub use agents::{Program, scenarios};
+pub use agents::{Gate, Program, Shell, Stage, scenarios};
 pub use browser::Browser;
 pub use clipboard::{copy, selection};
 pub use clock::{LONG, SHORT, eventually, holds_for, wall_ms};

@@ -1,6 +1,7 @@
 //! A session with one agent program, and the model that it talks to.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use handover_model::ModelServer;
 use serde_json::{Value, json};
@@ -66,10 +67,15 @@ impl Stage {
         spawned["id"].as_str().expect("an id").to_owned()
     }
 
-    /// How the agent stands, as `list` tells it.
-    pub fn status(&self, agent: &str) -> String {
+    /// The agents, as `list` tells them.
+    pub fn agents(&self) -> Vec<Value> {
         let listed = self.session.wire().done("list", json!({}));
-        let agents = listed["agents"].as_array().expect("a list");
+        listed["agents"].as_array().expect("a list").clone()
+    }
+
+    /// How the agent stands.
+    pub fn status(&self, agent: &str) -> String {
+        let agents = self.agents();
         let found = agents.iter().find(|one| one["id"] == agent);
         let found = found.unwrap_or_else(|| panic!("{agent} is not among {agents:?}"));
         found["status"].as_str().expect("a status").to_owned()
@@ -139,7 +145,8 @@ impl Stage {
         let over = |states: &Vec<String>| states.iter().any(|state| is_end(state));
         eventually(
             &format!("the ends of {} receipts", steers.len()),
-            LONG,
+            // Some programs take one message a turn.
+            LONG + Duration::from_millis(500) * u32::try_from(steers.len()).expect("a few"),
             || {
                 receipts = self.receipts();
                 let all = steers
@@ -184,10 +191,9 @@ impl Stage {
     /// The process that the agent's keeper started.
     pub fn process(&self, agent: &str) -> i32 {
         let mark = format!("HANDOVER_AGENT={agent}");
-        let keeper = |pid: i32| processes::command_line(pid).contains("handover keeper");
         let of_agent: Vec<i32> = processes::all()
             .into_iter()
-            .filter(|&pid| processes::alive(pid) && processes::mentions(pid, &mark) && !keeper(pid))
+            .filter(|&pid| processes::alive(pid) && processes::mentions(pid, &mark))
             .collect();
         let below: Vec<i32> = of_agent
             .iter()
