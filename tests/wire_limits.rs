@@ -66,6 +66,39 @@ fn limits_are_in_bytes() {
     wire.done("ping", json!({}));
 }
 
+/// A mebibyte is within the limit and one byte more is over it, whatever the characters are made of.
+#[test]
+fn the_limit_is_exact() {
+    const LIMIT: usize = 1 << 20;
+    let session = Session::with(Place::new(), &[]);
+    let mut wire = session.wire();
+    for character in ["é", "漢", "🙂"] {
+        for length in [LIMIT, LIMIT + 1] {
+            let head = r#"{"jsonrpc":"2.0","id":9,"method":"ping","params":{"x":""#;
+            let tail = "\"}}";
+            let room = length - head.len() - tail.len();
+            let text = character.repeat(room / character.len());
+            let rest = "x".repeat(room % character.len());
+            let line = format!("{head}{text}{rest}{tail}");
+            assert_eq!(line.len(), length);
+            // In two pieces, the first of which ends within a character.
+            let (first, second) = line.as_bytes().split_at(head.len() + 1);
+            wire.raw(first);
+            wire.raw(second);
+            wire.raw(b"\n");
+            if length > LIMIT {
+                assert_eq!(
+                    error(&mut wire, "too long"),
+                    (-32600, "line_too_long".into())
+                );
+            } else {
+                wire.first("an answer", SHORT, |message| message["id"] == 9);
+            }
+            wire.done("ping", json!({}));
+        }
+    }
+}
+
 /// A line without an end is answered once, not once a megabyte, and skipped to its newline.
 #[test]
 fn an_endless_line_is_answered_once() {
