@@ -28,6 +28,10 @@ use self::wire::{text, texts};
 use super::receipts::Receipts;
 use super::{Capabilities, Driver, Effect, Framing, Program, Steer, Task};
 
+/// The most messages in one turn: the program lists no more than 64 of them, and what it does not list
+/// cannot be told to have been sent or answered.
+const MAX_IN_TURN: usize = 60;
+
 const INTERRUPTED: &str = "the agent was interrupted before it was given the message";
 const CANCELLED: &str = "the program took the message off its queue";
 const NOT_DRIVEN: &str = "Claude Code cannot be driven any more";
@@ -54,6 +58,7 @@ pub fn create(task: Task) -> Result<(Program, Box<dyn Driver>), Refusal> {
         },
         interrupting: Interrupting::No,
         kept: VecDeque::new(),
+        in_turn: 0,
         names: Names::default(),
         receipts: Receipts::default(),
         asks: Asks::default(),
@@ -97,8 +102,10 @@ struct TurnResult {
 struct Claude {
     phase: Phase,
     interrupting: Interrupting,
-    /// Steers for when the program is ready.
+    /// Steers for when the program is ready, or has room for them.
     kept: VecDeque<Steer>,
+    /// The messages that the present turn has or may yet take in.
+    in_turn: usize,
     names: Names,
     receipts: Receipts,
     asks: Asks,
@@ -181,8 +188,10 @@ impl Driver for Claude {
         };
         match refused {
             Some(reason) => self.receipts.drop(&steer.id, reason, out),
-            None if self.phase == Phase::Ready => self.hand(steer, out),
-            None => self.kept.push_back(steer),
+            None => {
+                self.kept.push_back(steer);
+                self.hand_kept(out);
+            }
         }
     }
 
@@ -271,6 +280,7 @@ impl Claude {
         {
             let uuid = self.names.name(Message::Task);
             let bytes = wire::user(&uuid, &prompt, SteerWhen::NextStep);
+            self.in_turn = 1;
             out.push(Effect::Write(bytes));
         }
     }
@@ -280,10 +290,26 @@ impl Claude {
         out.push(Effect::Fail(reason));
     }
 
-    fn hand(&mut self, steer: Steer, out: &mut Vec<Effect>) {
-        let uuid = self.names.name(Message::Steer(steer.id.clone()));
-        let bytes = wire::user(&uuid, &steer.text, steer.when);
-        self.receipts.hand(&steer.id, bytes, out);
+    /// Writes the steers that there is room for.
+    fn hand_kept(&mut self, out: &mut Vec<Effect>) {
+        while self.phase == Phase::Ready && self.in_turn < MAX_IN_TURN {
+            let Some(steer) = self.kept.pop_front() else {
+                return;
+            };
+            self.in_turn += 1;
+            let uuid = self.names.name(Message::Steer(steer.id.clone()));
+            let bytes = wire::user(&uuid, &steer.text, steer.when);
+            self.receipts.hand(&steer.id, bytes, out);
+        }
+    }
+
+    /// How many messages the program has or is being given that no turn has taken in.
+    fn on_their_way(&self) -> usize {
+        let waits = |state| matches!(state, SteerState::Handed | SteerState::Queued);
+        self.receipts
+            .open()
+            .filter(|(_, state)| waits(*state))
+            .count()
     }
 
     fn system(&mut self, message: &Value, out: &mut Vec<Effect>) {
@@ -312,9 +338,7 @@ impl Claude {
             out.push(Effect::Ready);
         }
         self.turn_began(out);
-        for steer in std::mem::take(&mut self.kept) {
-            self.hand(steer, out);
-        }
+        self.hand_kept(out);
     }
 
     fn turn_began(&mut self, out: &mut Vec<Effect>) {
@@ -338,6 +362,7 @@ impl Claude {
                 self.advance(uuid, SteerState::Answered, out);
             }
         }
+        self.in_turn = self.on_their_way();
         let said = text(message, "/result").unwrap_or(self.talk.said());
         let errors: Vec<&str> = texts(message, "/errors").collect();
         let why = match errors.is_empty() {
@@ -405,11 +430,12 @@ impl Claude {
             self.interrupting = Interrupting::No;
             self.working = false;
             self.result = None;
+            self.in_turn = self.on_their_way();
             out.push(Effect::Settled);
         }
-        let on_its_way = |state| matches!(state, SteerState::Handed | SteerState::Queued);
-        let awaited = self.receipts.open().any(|(_, state)| on_its_way(state));
+        self.hand_kept(out);
         let idle = self.idle.unwrap_or(over) && !self.open;
+        let awaited = self.on_their_way() > 0;
         if self.working && idle && !awaited && self.interrupting == Interrupting::No {
             self.tell_end(out);
         }

@@ -100,6 +100,34 @@ fn the_turn_has_not_ended_while_a_steer_is_on_its_way() {
 }
 
 #[test]
+fn a_turn_is_given_no_more_messages_than_the_program_lists() {
+    let mut stage = working();
+    let uuids: Vec<String> = (0..100)
+        .map(|number| format!("00000000-0000-4000-8000-000000000{number:03}"))
+        .collect();
+    for uuid in &uuids {
+        put(&mut stage, uuid);
+    }
+    let handed = |stage: &Stage| -> Vec<String> {
+        let users = stage.written.iter().filter(|line| line["type"] == "user");
+        let names = users.filter_map(|line| line["uuid"].as_str().map(str::to_owned));
+        names.skip(1).collect()
+    };
+    let first = handed(&stage);
+    assert_eq!(first, uuids[..59]);
+    let names: Vec<&str> = first.iter().map(String::as_str).collect();
+    result(&mut stage, "first", &names);
+    assert_eq!(ends(&stage), []);
+    assert_eq!(handed(&stage), uuids);
+    idle(&mut stage);
+    assert_eq!(ends(&stage), []);
+    let rest: Vec<&str> = uuids[59..].iter().map(String::as_str).collect();
+    result(&mut stage, "second", &rest);
+    idle(&mut stage);
+    assert_eq!(ends(&stage), [("second".to_owned(), None)]);
+}
+
+#[test]
 fn a_turn_that_failed_answers_nothing() {
     let mut stage = working();
     put(&mut stage, S);
