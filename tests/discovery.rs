@@ -45,9 +45,10 @@ fn only_the_living_are_found_and_nothing_else_is_touched() {
     let command = ["agent", "run", "--driver", "command", "--", "sleep", "1000"];
     let id = session.cli(&command).done()["id"].clone();
     let id = id.as_str().expect("an id").to_owned();
-    let live = eventually("the manifest has the agent", LONG, || {
+    let live = eventually("the manifest has the agent at work", LONG, || {
         let manifest = manifest(&session);
-        (manifest["agents"][0]["id"] == id.as_str()).then_some(manifest)
+        let agent = &manifest["agents"][0];
+        (agent["id"] == id.as_str() && agent["status"] == "running").then_some(manifest)
     });
     let changed = |member: &str, value: Value| {
         let mut other = live.clone();
