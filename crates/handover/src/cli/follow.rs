@@ -9,6 +9,7 @@ use handover_protocol::{
     AgentId, ErrorCode, Event, Gap, JournalParams, JournalResult, Method, ResultParams,
     ResultResult, SubscribeParams, SubscribeResult,
 };
+use tokio::signal::unix::{SignalKind, signal};
 
 use super::context::{Context, block_on, print_json};
 use super::failure::Failure;
@@ -82,6 +83,8 @@ pub async fn stream(
     context: &Context,
     show: impl Fn(&Event) -> String,
 ) -> Result<(), Failure> {
+    // From here on, so that none is missed between two waits.
+    let mut interrupt = signal(SignalKind::interrupt())?;
     let begun: SubscribeResult = session.call(Method::Subscribe, &params).await?;
     let mut printer = Printer {
         context,
@@ -92,7 +95,7 @@ pub async fn stream(
         return loop {
             let news = tokio::select! {
                 news = session.notifications.recv() => news,
-                _ = tokio::signal::ctrl_c() => break Err(printer.interrupted()),
+                _ = interrupt.recv() => break Err(printer.interrupted()),
             };
             match news {
                 Some(news) => printer.print(&news.method, news.params)?,
@@ -105,7 +108,7 @@ pub async fn stream(
     loop {
         tokio::select! {
             biased;
-            _ = tokio::signal::ctrl_c() => return Err(printer.interrupted()),
+            _ = interrupt.recv() => return Err(printer.interrupted()),
             news = session.notifications.recv() => {
                 let news = news.ok_or_else(|| printer.lost())?;
                 let event = printer.print(&news.method, news.params)?;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use handover_protocol::{
     AgentId, ErrorCode, Method, ResultParams, ResultResult, SubscribeParams, SubscribeResult,
 };
+use tokio::signal::unix::{SignalKind, signal};
 
 use super::failure::Failure;
 use super::session::Session;
@@ -23,6 +24,8 @@ pub async fn of(session: &mut Session, id: &AgentId) -> Result<ResultResult, Fai
         kinds: Some(vec!["agent_status".to_owned()]),
         agent: Some(id.clone()),
     };
+    // From here on, so that none is missed between two waits.
+    let mut interrupt = signal(SignalKind::interrupt())?;
     // First the subscription, then the question, so that no end falls between them.
     let _: SubscribeResult = session.call(Method::Subscribe, &params).await?;
     let params = ResultParams { id: id.clone() };
@@ -38,7 +41,7 @@ pub async fn of(session: &mut Session, id: &AgentId) -> Result<ResultResult, Fai
                 return Err(Failure::new(ErrorCode::SessionUnknown, message));
             },
             () = tokio::time::sleep(LOOK_AGAIN) => {}
-            _ = tokio::signal::ctrl_c() => return Err(Failure::interrupted()),
+            _ = interrupt.recv() => return Err(Failure::interrupted()),
         }
     }
 }

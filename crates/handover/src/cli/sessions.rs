@@ -9,6 +9,7 @@ use super::discover;
 use super::failure::Failure;
 use super::table::Table;
 use super::text::plain;
+use crate::lineage;
 
 /// Arguments of `handover sessions`.
 #[derive(Debug, clap::Args)]
@@ -34,6 +35,7 @@ struct Entry {
     pid: Option<u32>,
     socket_path: Option<String>,
     desktops: usize,
+    /// Those that have not ended.
     agents: usize,
     /// Why its file cannot be read, and what to do.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -50,7 +52,11 @@ impl From<Manifest> for Entry {
             pid: Some(manifest.pid),
             socket_path: Some(manifest.socket_path),
             desktops: manifest.desktops.len(),
-            agents: manifest.agents.len(),
+            agents: manifest
+                .agents
+                .iter()
+                .filter(|agent| !lineage::ended(agent.status))
+                .count(),
             problem: None,
         }
     }
@@ -104,7 +110,9 @@ fn render(list: &Sessions) -> String {
     if list.sessions.is_empty() {
         return "no session is running; `handover up` starts one\n".to_owned();
     }
-    let mut table = Table::new(["SESSION", "NAME", "STATE", "PID", "DESKTOPS", "PROJECT"]);
+    let mut table = Table::new([
+        "SESSION", "NAME", "STATE", "PID", "DESKTOPS", "AGENTS", "PROJECT",
+    ]);
     for session in &list.sessions {
         table.row([
             plain(&session.session_id),
@@ -114,6 +122,7 @@ fn render(list: &Sessions) -> String {
                 .pid
                 .map_or_else(|| "-".to_owned(), |pid| pid.to_string()),
             session.desktops.to_string(),
+            session.agents.to_string(),
             or_dash(session.project_dir.as_deref()),
         ]);
     }
@@ -142,7 +151,7 @@ mod tests {
             pid,
             socket_path: None,
             desktops: 2,
-            agents: 0,
+            agents: 1,
             problem: None,
         };
         let sessions = vec![
@@ -157,10 +166,10 @@ mod tests {
             },
         ];
         insta::assert_snapshot!(render(&Sessions { sessions }), @"
-        SESSION   NAME  STATE    PID   DESKTOPS  PROJECT
-        k3j2h1x9  shop  live     4711  2         /work/shop
-        aaaa1111  shop  ended    -     2         /work/shop
-        b         -     damaged  -     0         -
+        SESSION   NAME  STATE    PID   DESKTOPS  AGENTS  PROJECT
+        k3j2h1x9  shop  live     4711  2         1       /work/shop
+        aaaa1111  shop  ended    -     2         1       /work/shop
+        b         -     damaged  -     0         1       -
         /s/b/session.json cannot be read (it is missing)
         ");
         insta::assert_snapshot!(render(&Sessions { sessions: Vec::new() }), @"no session is running; `handover up` starts one");
