@@ -3,12 +3,13 @@
 use handover_model::{Hold, Reply};
 use serde_json::json;
 
-use crate::support::{Gate, LONG, Program, Shell, Stage, receipts};
+use crate::support::{Gate, LONG, Program, Shell, Stage, aborts, receipts};
 
 const TASK: &str = "the-task";
 const NOTE: &str = "logged in; go on with the form";
 
 receipts!(Program::Pi);
+aborts!(Program::Pi);
 
 #[test]
 fn pi_is_the_one_that_the_tests_know() {

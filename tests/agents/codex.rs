@@ -1,6 +1,7 @@
 //! The agent program codex, over its app-server.
 
-use crate::support::{Program, receipts};
+use crate::support::{Program, aborts, receipts};
 
 receipts!(Program::Codex);
 receipts!(Program::Codex, [while_it_asks]);
+aborts!(Program::Codex);

@@ -1,6 +1,7 @@
 //! The agent program Gemini CLI, over the agent client protocol.
 
-use crate::support::{Program, receipts};
+use crate::support::{Program, aborts, receipts};
 
 receipts!(Program::Gemini);
 receipts!(Program::Gemini, [while_it_asks]);
+aborts!(Program::Gemini);

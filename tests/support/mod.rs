@@ -25,8 +25,8 @@ mod viewer;
 mod wire;
 
 pub use agent::Agent;
-pub(crate) use agents::receipts;
-pub use agents::{Gate, Program, Shell, Stage, scenarios};
+pub use agents::{Gate, Program, Shell, Stage, aborting, scenarios};
+pub(crate) use agents::{aborts, receipts};
 pub use browser::Browser;
 pub use clipboard::{copy, selection};
 pub use clock::{LONG, SHORT, eventually, holds_for, wall_ms};

@@ -1,5 +1,6 @@
 //! Real agent programs under Handover, with a script of the test as their model.
 
+pub mod aborting;
 mod gate;
 mod program;
 pub mod scenarios;
@@ -32,4 +33,24 @@ macro_rules! receipts {
     )*};
 }
 
-pub(crate) use receipts;
+/// The promises about aborts as tests of one program.
+macro_rules! aborts {
+    ($program:expr) => {
+        $crate::support::aborts!($program, [
+            of_tools_that_resist, of_a_program_that_hangs, while_the_model_is_asked, at_the_start,
+        ]);
+    };
+    ($program:expr, [$($scenario:ident),* $(,)?]) => {
+        mod abort {
+            use super::*;
+            $(
+                #[test]
+                fn $scenario() {
+                    $crate::support::aborting::$scenario($program);
+                }
+            )*
+        }
+    };
+}
+
+pub(crate) use {aborts, receipts};
