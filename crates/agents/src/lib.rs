@@ -12,4 +12,4 @@ pub mod manager;
 mod run;
 
 pub use environment::{By, Environment};
-pub use manager::{Limits, Manager, Settings};
+pub use manager::{BULK, Limits, Manager, Settings};

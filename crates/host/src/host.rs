@@ -11,7 +11,7 @@ use handover_agents::driver::ToolServer;
 use handover_agents::environment::NotRecorded;
 use handover_agents::{By, Manager, Settings};
 use handover_protocol::{
-    DesktopNewParams, ErrorCode, Manifest, PROTOCOL_VERSION, Refusal, SessionId, Size,
+    DesktopNewParams, ErrorCode, Manifest, PROTOCOL_VERSION, Refusal, SessionId, Size, Source,
 };
 use handover_store::{Limits, Mode, Options, Store, StoreError};
 use serde::Serialize;
@@ -235,7 +235,11 @@ async fn serve(options: &HostOptions, ready: impl FnOnce(&Ready)) -> Result<(), 
     } else {
         Mode::Create
     };
-    let store = Store::open(&session.paths().state_dir, Options::new(mode))?;
+    let options_of_store = Options {
+        on_disk_only: handover_agents::BULK,
+        ..Options::new(mode)
+    };
+    let store = Store::open(&session.paths().state_dir, options_of_store)?;
     let outlets = Outlets::new();
     let requests = Arc::new(Requests::open(store.clone()).await?);
     let (changes, changed) = watch::channel(0);
@@ -348,7 +352,7 @@ async fn serve(options: &HostOptions, ready: impl FnOnce(&Ready)) -> Result<(), 
     }
     let by = stopped.borrow().clone();
     manager
-        .close(&By::from(by.as_ref().unwrap_or(&host_itself())))
+        .close(&by.as_ref().map_or_else(by_itself, By::from))
         .await;
     end_desktops(&desktops, by.as_ref()).await;
     server.close(CLOSE_GRACE).await;
@@ -443,6 +447,14 @@ fn tools(session: &Session) -> Option<ToolServer> {
         command: vec![own, "mcp".to_owned()],
         env,
     })
+}
+
+/// The host, where it ends agents by itself.
+fn by_itself() -> By {
+    By {
+        source: Source::Host,
+        ..By::from(&host_itself())
+    }
 }
 
 fn manifest_of(session: &Session) -> Result<Manifest, HostError> {

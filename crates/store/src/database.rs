@@ -35,17 +35,22 @@ pub(crate) struct Database {
     aside: Option<String>,
     /// Projections have to be restored: the database in place is a fresh one.
     fresh: bool,
-    /// Every projection, so that they outlive the file: they are few and small.
+    /// The projections that outlive the file: few and small.
     projections: BTreeMap<String, String>,
+    /// The beginnings of the keys of all others.
+    on_disk_only: &'static [&'static str],
     /// What is to be said first in the next transaction.
     mended: Option<Prepared>,
 }
 
 impl Database {
     /// Opens the database for writing.
-    pub(crate) fn open(dir: &Path) -> Result<(Self, Tail), StoreError> {
+    pub(crate) fn open(
+        dir: &Path,
+        on_disk_only: &'static [&'static str],
+    ) -> Result<(Self, Tail), StoreError> {
         let (connection, tail) = schema::open_writer(dir)?;
-        let all = projection::texts(&connection)
+        let projections = projection::texts(&connection, |key| !is_in(on_disk_only, key))
             .map_err(|error| StoreError::sqlite(&schema::path_in(dir), &error))?;
         let database = Self {
             dir: dir.to_owned(),
@@ -54,7 +59,8 @@ impl Database {
             damaged: false,
             aside: None,
             fresh: false,
-            projections: all.into_iter().collect(),
+            projections,
+            on_disk_only,
             mended: None,
         };
         Ok((database, tail))
@@ -88,6 +94,9 @@ impl Database {
     pub(crate) fn committed<'a>(&mut self, puts: impl Iterator<Item = &'a Put>) {
         self.mended = None;
         for put in puts {
+            if is_in(self.on_disk_only, &put.key) {
+                continue;
+            }
             match &put.value {
                 Some(value) => self.projections.insert(put.key.clone(), value.to_string()),
                 None => self.projections.remove(&put.key),
@@ -173,6 +182,10 @@ impl Database {
         }
         Ok(name)
     }
+}
+
+fn is_in(prefixes: &[&str], key: &str) -> bool {
+    prefixes.iter().any(|prefix| key.starts_with(prefix))
 }
 
 /// The state of the database and its log, as far as the file system tells it.

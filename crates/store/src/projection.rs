@@ -79,11 +79,21 @@ pub(crate) fn list(
     Ok(found)
 }
 
-/// Every key with the text of its value.
-pub(crate) fn texts(connection: &Connection) -> rusqlite::Result<Vec<(String, String)>> {
+/// Every key that `wanted` names, with the text of its value.
+pub(crate) fn texts(
+    connection: &Connection,
+    wanted: impl Fn(&str) -> bool,
+) -> rusqlite::Result<BTreeMap<String, String>> {
     let mut statement = connection.prepare("SELECT key, value FROM projection")?;
-    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    rows.collect()
+    let mut rows = statement.query([])?;
+    let mut found = BTreeMap::new();
+    while let Some(row) = rows.next()? {
+        let key: String = row.get(0)?;
+        if wanted(&key) {
+            found.insert(key, row.get(1)?);
+        }
+    }
+    Ok(found)
 }
 
 /// Puts projections into a fresh database.

@@ -50,11 +50,14 @@ pub struct Options {
     pub spool_bytes: usize,
     /// Events that a subscriber may be behind before it gets a gap.
     pub live: usize,
+    /// How the keys of projections begin that are many or large. Of these no copy is kept in memory, so
+    /// they are lost with a file that is damaged while in use.
+    pub on_disk_only: &'static [&'static str],
 }
 
 impl Options {
     /// The usual bounds: 4,096 waiting writes, 10,000 spooled events of at most 16 MiB, and 1,024
-    /// events that a subscriber may be behind.
+    /// events that a subscriber may be behind. A copy of every projection is kept in memory.
     #[must_use]
     pub fn new(mode: Mode) -> Self {
         Self {
@@ -63,6 +66,7 @@ impl Options {
             spool_events: 10_000,
             spool_bytes: 16 << 20,
             live: 1024,
+            on_disk_only: &[],
         }
     }
 }
@@ -114,7 +118,7 @@ impl Store {
             (Mode::Existing | Mode::CreateOrExisting, _) => {}
         }
         evidence::prepare(dir)?;
-        let (database, tail) = Database::open(dir)?;
+        let (database, tail) = Database::open(dir, options.on_disk_only)?;
         let queue = Arc::new(Queue::new(options.queue));
         let published = Arc::new(Published::new(tail, options.live));
         let readers = (0..READERS)

@@ -16,13 +16,20 @@ const FILES: [&str; 3] = ["session.db", "session.db-wal", "session.db-shm"];
 /// A record of 20 events with as much text each.
 async fn filled(text: usize) -> (tempfile::TempDir, Store) {
     let dir = tempfile::tempdir().unwrap();
-    let store = Store::open(dir.path(), Options::new(Mode::Create)).unwrap();
+    let options = Options {
+        on_disk_only: &["steer/"],
+        ..Options::new(Mode::Create)
+    };
+    let store = Store::open(dir.path(), options).unwrap();
     for n in 0..20 {
         let event = NewEvent::new("steer", Source::Agent)
             .field("x", n)
             .field("text", "x".repeat(text));
         store
-            .append_with(event, vec![Put::set("control/d1", n)])
+            .append_with(
+                event,
+                vec![Put::set("control/d1", n), Put::set("steer/s1", n)],
+            )
             .await
             .unwrap();
     }
@@ -60,7 +67,9 @@ async fn removed_files_are_written_again_and_nothing_is_lost() {
         assert_eq!(stored.seq, 22, "{names:?}");
         let all = events(&store).await;
         assert_eq!(all[20].kind, "record_mended");
-        assert_eq!(store.get("control/d1").await.unwrap(), Some(json!(19)));
+        for key in ["control/d1", "steer/s1"] {
+            assert_eq!(store.get(key).await.unwrap(), Some(json!(19)), "{key}");
+        }
         store
             .append(NewEvent::new("paused", Source::Human))
             .await
@@ -105,6 +114,7 @@ async fn overwritten_and_emptied_files_are_moved_aside_and_said_to_be_lost() {
         // What the session needs to go on is there.
         assert_eq!(store.get("control/d1").await.unwrap(), Some(json!(19)));
         assert_eq!(store.get("control/d2").await.unwrap(), Some(json!("agent")));
+        assert_eq!(store.get("steer/s1").await.unwrap(), None);
         store.close().await.unwrap();
 
         // The loss is not hidden.

@@ -29,6 +29,7 @@ use tokio::sync::mpsc;
 
 pub(crate) use end::Finish;
 pub use limits::Limits;
+pub use task::BULK;
 pub(crate) use task::Outcome;
 
 use crate::driver::{Capabilities, Create, ToolServer};

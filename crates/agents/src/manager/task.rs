@@ -9,6 +9,15 @@ use serde_json::Value;
 /// Tasks, followed by the order in ten digits.
 pub(crate) const TASKS: &str = "agent/";
 
+/// Results, followed by the agent.
+const RESULTS: &str = "agent-result/";
+
+/// Receipts, followed by the agent, a slash and the steer.
+const RECEIPTS: &str = "steer/";
+
+/// How the keys begin of what is stored in large numbers or sizes, and read one by one.
+pub const BULK: &[&str] = &[RESULTS, RECEIPTS];
+
 /// An agent's task, from before its start until after its end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -113,12 +122,12 @@ pub(crate) const fn has_ended(status: AgentStatus) -> bool {
 
 /// Where an agent's result is stored.
 pub(crate) fn result_key(id: &AgentId) -> String {
-    format!("agent-result/{id}")
+    format!("{RESULTS}{id}")
 }
 
 /// Where an agent's receipts are stored; followed by the steer's name.
 pub(crate) fn receipts_prefix(id: &AgentId) -> String {
-    format!("steer/{id}/")
+    format!("{RECEIPTS}{id}/")
 }
 
 /// Where one receipt is stored.

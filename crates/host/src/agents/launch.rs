@@ -11,6 +11,7 @@ use super::environment::Parts;
 use super::leftovers;
 use super::tree::AgentTree;
 use crate::attach::Desktop;
+use crate::callers::is_mark;
 use crate::desktop::DesktopHandle;
 use crate::keeper::Owner;
 use crate::keeper::client::{Keeper, KeeperOptions};
@@ -104,13 +105,14 @@ fn environment(
 }
 
 /// The host's own environment, that of the driver, and what was asked for, without all that leads to a
-/// display: that is given apart, or not at all.
+/// display: that is given apart, or not at all. If the host was itself started from within an agent
+/// program, what that has set is left out: some refuse to start within each other.
 fn compose(
     own: impl Iterator<Item = (String, String)>,
     driver: &BTreeMap<String, String>,
     asked: &BTreeMap<String, String>,
 ) -> BTreeMap<String, String> {
-    let mut env: BTreeMap<String, String> = own.collect();
+    let mut env: BTreeMap<String, String> = own.filter(|(name, _)| !is_mark(name)).collect();
     for (name, value) in driver.iter().chain(asked) {
         env.insert(name.clone(), value.clone());
     }
@@ -141,6 +143,7 @@ mod tests {
             ("WAYLAND_DISPLAY", "wayland-0"),
             ("WAYLAND_DEBUG", "1"),
             ("HANDOVER_KEEPER", "1:2"),
+            ("CLAUDECODE", "1"),
             ("LANG", "C"),
         ]);
         let driver = map(&[("LANG", "de_DE.UTF-8"), ("MODE", "rpc")]);

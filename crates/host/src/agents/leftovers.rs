@@ -8,6 +8,7 @@ use handover_store::{Put, Store, StoreError};
 use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tokio::task::JoinSet;
 
 use crate::keeper::client::Keeper;
 use crate::system::process::{self, ProcessIdentity};
@@ -55,13 +56,19 @@ pub(super) fn forget(store: &Store, agent: &AgentId) {
 /// # Errors
 /// When the record cannot be read.
 pub async fn end_leftovers(store: &Store) -> Result<(), StoreError> {
+    let mut ending = JoinSet::new();
     for (key, value) in store.list(PREFIX).await? {
         match Row::deserialize(value) {
-            Ok(row) => end(&key, &row).await,
+            // All at once: each may take its time.
+            Ok(row) => {
+                let key = key.clone();
+                ending.spawn(async move { end(&key, &row).await });
+            }
             Err(error) => tracing::warn!(key, %error, "an agent's keeper on record cannot be read"),
         }
         store.put_soon(vec![Put::delete(key)]);
     }
+    ending.join_all().await;
     Ok(())
 }
 

@@ -46,6 +46,11 @@ const NAMES: &[&str] = &[
     "cursor-agent",
 ];
 
+/// Whether this variable marks what an agent program runs.
+pub(crate) fn is_mark(variable: &str) -> bool {
+    VARIABLES.contains(&variable)
+}
+
 /// The mark that `stat`, a caller or something above one, carries.
 pub(super) fn mark_of(stat: &Stat) -> Option<String> {
     if NAMES.contains(&stat.name.as_str()) {
@@ -55,7 +60,7 @@ pub(super) fn mark_of(stat: &Stat) -> Option<String> {
     let environ = process::environ(stat.pid).ok()?;
     environ
         .into_iter()
-        .find(|(name, value)| VARIABLES.contains(&name.as_str()) && is_set(value))
+        .find(|(name, value)| is_mark(name) && is_set(value))
         .map(|(name, _)| name)
 }
 

@@ -7,6 +7,8 @@ mod confirm;
 mod login;
 mod marks;
 
+pub(crate) use marks::is_mark;
+
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::sync::{Mutex, MutexGuard, PoisonError};
