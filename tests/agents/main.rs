@@ -14,3 +14,4 @@ mod codex;
 mod gemini;
 mod programs;
 mod subagents;
+mod tools;

@@ -258,15 +258,10 @@ impl Codex {
                     Refused::Otherwise => {}
                 }
             }
-            (Request::ReadThread(thread), Ok(result)) => {
-                let known = result
-                    .get("thread")
-                    .is_some_and(|read| self.adopt(read, out));
-                if !known {
-                    self.disown(&thread);
-                }
+            (Request::ReadThread(thread), result) => {
+                let result = result.unwrap_or_default();
+                self.was_read(&thread, result.get("thread"), out);
             }
-            (Request::ReadThread(thread), Err(_)) => self.disown(&thread),
             (Request::Interrupt { .. } | Request::CleanTerminals, _) => {}
         }
     }

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use handover_protocol::{AgentStatus, SteerId, SteerState};
 
-use crate::driver::Effect;
 use crate::driver::receipts::Receipts;
+use crate::driver::{Child, Effect};
 
 /// How often one message is put to the program, as the turn that it was for may end under it.
 const MAX_TRIES: u8 = 3;
@@ -54,6 +54,8 @@ pub(super) struct Kin {
     pub(super) name: Option<String>,
     /// What it is to do.
     pub(super) task: String,
+    /// How it was last told of.
+    pub(super) told: Option<Child>,
 }
 
 /// How a turn ended.

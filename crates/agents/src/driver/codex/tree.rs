@@ -1,5 +1,6 @@
 //! The threads of codex: the agent's own, its subagents, and others.
 
+use handover_protocol::AgentStatus;
 use serde_json::{Value, json};
 
 use super::rpc::text;
@@ -30,13 +31,21 @@ impl Codex {
         }
         self.threads
             .insert(name.to_owned(), Thread::of(Kind::Unknown));
+        self.read(name, out);
+    }
+
+    fn read(&mut self, name: &str, out: &mut Vec<Effect>) {
         let params = json!({"threadId": name, "includeTurns": false});
-        self.ask(
-            Request::ReadThread(name.to_owned()),
-            "thread/read",
-            params,
-            out,
-        );
+        let request = Request::ReadThread(name.to_owned());
+        self.ask(request, "thread/read", params, out);
+    }
+
+    /// The program has answered what it knows of a thread; `None` if it did not.
+    pub(super) fn was_read(&mut self, name: &str, read: Option<&Value>, out: &mut Vec<Effect>) {
+        if !read.is_some_and(|read| self.adopt(read, out)) {
+            self.disown(name);
+            self.announce(name, out);
+        }
     }
 
     pub(super) fn is_full(&self) -> bool {
@@ -67,6 +76,7 @@ impl Codex {
         if itself || full || self.followed(parent).is_none() {
             return false;
         }
+        let met = self.threads.contains_key(name);
         let thread = self.threads.entry(name.to_owned()).or_default();
         if !matches!(thread.kind, Kind::Child(_)) {
             thread.kind = Kind::Child(Kin::default());
@@ -78,11 +88,14 @@ impl Codex {
                 task.clone_into(&mut kin.task);
             }
         }
+        if !met && nickname.is_none() {
+            self.read(name, out);
+        }
         self.announce(name, out);
         true
     }
 
-    pub(super) fn disown(&mut self, name: &str) {
+    fn disown(&mut self, name: &str) {
         if let Some(thread) = self.threads.get_mut(name)
             && matches!(thread.kind, Kind::Unknown)
         {
@@ -90,21 +103,42 @@ impl Codex {
         }
     }
 
-    /// Tells how a subagent stands.
-    pub(super) fn announce(&self, name: &str, out: &mut Vec<Effect>) {
-        let Some(thread) = self.threads.get(name) else {
+    /// Tells how a subagent stands, if that is news. Nothing is told before the program has said what
+    /// it calls it.
+    pub(super) fn announce(&mut self, name: &str, out: &mut Vec<Effect>) {
+        let asked = |request: &Request| matches!(request, Request::ReadThread(of) if of == name);
+        if self.requests.values().any(asked) {
+            return;
+        }
+        let main = self.main.as_deref();
+        let Some(thread) = self.threads.get_mut(name) else {
             return;
         };
-        if let Kind::Child(kin) = &thread.kind {
-            out.push(Effect::Child(Child {
-                native: name.to_owned(),
-                parent: self.child(&kin.parent),
-                name: kin.name.clone().unwrap_or_else(|| "subagent".to_owned()),
-                task: kin.task.clone(),
-                status: thread.status(),
-                not_steerable: None,
-                text: Some(thread.said.clone()).filter(|said| !said.is_empty()),
-            }));
+        let (status, said) = (thread.status(), thread.said.clone());
+        let Kind::Child(kin) = &mut thread.kind else {
+            return;
+        };
+        let child = Child {
+            native: name.to_owned(),
+            parent: Some(kin.parent.clone()).filter(|parent| main != Some(parent)),
+            name: kin.name.clone().unwrap_or_else(|| "subagent".to_owned()),
+            task: kin.task.clone(),
+            status,
+            not_steerable: None,
+            text: Some(said).filter(|said| !said.is_empty()),
+        };
+        if kin.told.is_none() && status != AgentStatus::Running {
+            // It was there before it ended.
+            let status = AgentStatus::Running;
+            let running = Child {
+                status,
+                ..child.clone()
+            };
+            out.push(Effect::Child(running));
+        }
+        if kin.told.as_ref() != Some(&child) {
+            out.push(Effect::Child(child.clone()));
+            kin.told = Some(child);
         }
     }
 }

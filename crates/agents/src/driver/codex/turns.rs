@@ -137,7 +137,7 @@ impl Codex {
     }
 
     /// Tells that a subagent has ended which was kept by a message on its way.
-    fn announce_idle(&self, name: &str, out: &mut Vec<Effect>) {
+    fn announce_idle(&mut self, name: &str, out: &mut Vec<Effect>) {
         if self
             .threads
             .get(name)

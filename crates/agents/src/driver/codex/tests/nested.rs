@@ -30,6 +30,7 @@ fn with_child() -> Stage {
     let mut stage = working();
     turn_started(&mut stage, "kid", "k1");
     spawned(&mut stage, MAIN, "kid");
+    refuse(&mut stage, "thread/read", "no such method");
     stage
 }
 
@@ -60,6 +61,10 @@ fn the_subagent_of_a_real_run_is_listed_and_steered() {
                 let turn = json!({"turnId": params["expectedTurnId"]});
                 answer(&mut stage, "turn/steer", turn);
             }
+            // That client asked what the driver asks, too.
+            (Some("<-"), "") if !owner && message["id"] == 4 => {
+                answer(&mut stage, "thread/read", message["result"].clone());
+            }
             // What its owner did after the first turn is another story.
             (Some("->"), "turn/start") => turns += 1,
             (Some("<-"), _) if owner && turns < 2 => {
@@ -77,6 +82,7 @@ fn the_subagent_of_a_real_run_is_listed_and_steered() {
     let listed = children(&stage);
     let first = listed.first().expect("a subagent");
     assert_eq!((&first.native, &first.parent), (&child, &None));
+    assert_eq!(first.name, "Chandrasekhar");
     assert_eq!(first.task, "do RUN-TOOL in child");
     assert_eq!(first.status, AgentStatus::Running);
     assert_eq!(first.not_steerable, None);
@@ -92,18 +98,32 @@ fn the_subagent_of_a_real_run_is_listed_and_steered() {
 }
 
 #[test]
-fn the_program_is_asked_what_it_calls_a_subagent() {
-    let mut stage = with_child();
-    assert_eq!(children(&stage).last().expect("listed").name, "subagent");
+fn a_subagent_is_listed_by_the_name_that_the_program_gives_it() {
+    let mut stage = working();
+    spawned(&mut stage, MAIN, "kid");
+    turn_started(&mut stage, "kid", "k1");
+    assert_eq!(children(&stage), []);
+    assert_eq!(count(&stage, "thread/read"), 1);
     let read = json!({"thread": {
         "id": "kid", "parentThreadId": MAIN, "agentNickname": "Noether", "preview": "ignored",
     }});
     answer(&mut stage, "thread/read", read);
-    let child = children(&stage).pop().expect("listed");
-    assert_eq!(
-        (child.name.as_str(), child.task.as_str()),
-        ("Noether", "a part")
-    );
+    let listed = children(&stage);
+    assert_eq!(listed.len(), 1);
+    assert_eq!(listed[0].name, "Noether");
+    assert_eq!(listed[0].task, "a part");
+}
+
+#[test]
+fn a_subagent_that_is_done_before_its_name_is_known_is_listed_all_the_same() {
+    let mut stage = working();
+    turn_started(&mut stage, "kid", "k1");
+    turn_completed(&mut stage, "kid", "k1", "completed");
+    spawned(&mut stage, MAIN, "kid");
+    refuse(&mut stage, "thread/read", "no such method");
+    let told: Vec<_> = children(&stage).iter().map(|child| child.status).collect();
+    assert_eq!(told, [AgentStatus::Running, AgentStatus::Done]);
+    assert_eq!(children(&stage)[0].name, "subagent");
 }
 
 #[test]
