@@ -34,14 +34,26 @@ fn nested(program: Program, call: Reply) -> (Stage, String, Value, Gate, Hold) {
     (stage, agent, listed, gate, hold)
 }
 
+/// The reply that makes codex start a subagent.
+fn codex_spawns() -> Reply {
+    Reply::tool("spawn_agent", json!({"message": ERRAND}))
+}
+
+/// The reply that makes Claude Code start a subagent.
+fn claude_spawns() -> Reply {
+    let call = json!({
+        "description": "an errand", "prompt": ERRAND, "subagent_type": "general-purpose",
+    });
+    Reply::tool("Agent", call)
+}
+
 fn id(agent: &Value) -> &str {
     agent["id"].as_str().expect("an id")
 }
 
 #[test]
 fn codex_subagents_are_steered_directly() {
-    let call = Reply::tool("spawn_agent", json!({"message": ERRAND}));
-    let (stage, agent, child, gate, hold) = nested(Program::Codex, call);
+    let (stage, agent, child, gate, hold) = nested(Program::Codex, codex_spawns());
     assert!(child["notSteerable"].is_null(), "{child}");
     stage.steers(id(&child), "s1", TEXT);
     stage.comes_to("s1", "queued");
@@ -63,11 +75,7 @@ fn codex_subagents_are_steered_directly() {
 
 #[test]
 fn claude_subagents_are_listed_and_say_why_they_take_nothing() {
-    let call = Reply::tool(
-        "Agent",
-        json!({"description": "an errand", "prompt": ERRAND, "subagent_type": "general-purpose"}),
-    );
-    let (stage, agent, child, gate, hold) = nested(Program::Claude, call);
+    let (stage, agent, child, gate, hold) = nested(Program::Claude, claude_spawns());
     let why = child["notSteerable"].as_str().expect("a reason");
     let refused = stage.steer(id(&child), "s1", TEXT).expect_err("a refusal");
     assert_eq!(refused.code, "not_steerable", "{refused:?}");
@@ -77,4 +85,49 @@ fn claude_subagents_are_listed_and_say_why_they_take_nothing() {
     hold.release();
     stage.becomes(&agent, "done");
     assert!(!stage.model.saw(TEXT));
+}
+
+/// A subagent is ended without its parent: its tool's processes are gone, and the parent goes on.
+fn aborted_alone(program: Program, spawns: Reply) {
+    let (stage, agent, child, gate, hold) = nested(program, spawns);
+    let aborted = stage
+        .session
+        .wire()
+        .done("abort", json!({"id": id(&child)}));
+    assert_eq!(aborted["status"], "aborted", "{aborted}");
+    stage.nothing_runs(&gate.mark());
+    assert_eq!(stage.status(&agent), "running");
+    hold.release();
+    stage.becomes(&agent, "done");
+    assert_eq!(stage.status(id(&child)), "aborted");
+}
+
+/// A subagent ends with its parent, and is named among those that did.
+fn aborted_with_its_parent(program: Program, spawns: Reply) {
+    let (stage, agent, child, gate, _hold) = nested(program, spawns);
+    let aborted = stage.session.wire().done("abort", json!({"id": agent}));
+    let below = json!([{"id": id(&child), "status": "aborted"}]);
+    assert_eq!(aborted["descendants"], below, "{aborted}");
+    assert_eq!(aborted["survivors"], json!([]), "{aborted}");
+    stage.nothing_runs(&gate.mark());
+}
+
+#[test]
+fn a_subagent_of_codex_is_aborted_alone() {
+    aborted_alone(Program::Codex, codex_spawns());
+}
+
+#[test]
+fn a_subagent_of_claude_is_aborted_alone() {
+    aborted_alone(Program::Claude, claude_spawns());
+}
+
+#[test]
+fn a_subagent_of_codex_is_aborted_with_its_parent() {
+    aborted_with_its_parent(Program::Codex, codex_spawns());
+}
+
+#[test]
+fn a_subagent_of_claude_is_aborted_with_its_parent() {
+    aborted_with_its_parent(Program::Claude, claude_spawns());
 }
