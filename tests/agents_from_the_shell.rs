@@ -250,6 +250,9 @@ fn ending_is_asked_for_with_what_would_end() {
         assert!(asked.out.contains("[y/N]"), "{asked:?}");
         assert_eq!(status(&session, &child), "running");
     }
+    let interrupted = at_a_terminal(&session, &format!("abort {root}"), "\u{3}");
+    assert_eq!(interrupted.code, 130, "{interrupted:?}");
+    assert_eq!(status(&session, &root), "running");
     let asked = at_a_terminal(&session, &format!("abort {root}"), "y\n");
     assert_eq!(asked.code, 0, "{asked:?}");
     assert_eq!(status(&session, &root), "aborted");
@@ -278,6 +281,7 @@ fn a_state_that_cannot_be_learnt_ends_nothing() {
     crate::support::signal(session.host(), Signal::CONT);
     assert_eq!(asked.code, 1, "{asked:?}");
     assert!(!asked.out.contains("[y/N]"), "{asked:?}");
+    assert!(asked.out.contains("[timeout]"), "{asked:?}");
     assert_eq!(status(&session, &id), "running");
 }
 

@@ -63,11 +63,16 @@ struct Answering {
 pub async fn agent(context: &Context, wanted: &AgentId) -> Result<Found, Failure> {
     let places = places(context)?;
     let listed = |place: &&Place| place.manifest.contains(wanted);
-    if let Some(place) = places.iter().find(listed)
-        && let Ok(session) = Session::at(&place.socket, context).await
-    {
-        let id = wanted.clone();
-        return Ok(Found { session, id });
+    if let Some(place) = places.iter().find(listed) {
+        match Session::at(&place.socket, context).await {
+            Ok(session) => {
+                let id = wanted.clone();
+                return Ok(Found { session, id });
+            }
+            // It has just ended; a session that came back may know its agents.
+            Err(failure) if failure.code() == ErrorCode::SessionUnknown => {}
+            Err(failure) => return Err(failure),
+        }
     }
     let (mut answering, silent) = ask_all(places, context).await;
     match choose(&known(&answering), wanted, context.session.as_deref()) {

@@ -266,7 +266,8 @@ static ALL: LazyLock<Vec<Entry>> = LazyLock::new(|| {
             "Wait for an agent",
             "Waits until an agent of yours has ended, or is `waiting` for a person, for at most \
              timeoutMs (60000; 30000 if not given), and returns what agent_result returns, with \
-             `ended`. Call it again while `ended` is false.",
+             `ended`. Call it again while `ended` is false; a `waiting` agent goes on by itself when \
+             the person has answered or handed back.",
             Effect::Observes,
             Act::AgentWait,
             schema_for_type::<arguments::AgentWait>(),
