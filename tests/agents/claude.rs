@@ -3,5 +3,4 @@
 use crate::support::{Program, aborts, receipts};
 
 receipts!(Program::Claude);
-receipts!(Program::Claude, [while_it_asks]);
 aborts!(Program::Claude);

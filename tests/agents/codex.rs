@@ -3,5 +3,4 @@
 use crate::support::{Program, aborts, receipts};
 
 receipts!(Program::Codex);
-receipts!(Program::Codex, [while_it_asks]);
 aborts!(Program::Codex);

@@ -3,5 +3,4 @@
 use crate::support::{Program, aborts, receipts};
 
 receipts!(Program::Gemini);
-receipts!(Program::Gemini, [while_it_asks]);
 aborts!(Program::Gemini);

@@ -18,14 +18,17 @@ macro_rules! receipts {
             during_text,
             while_waiting,
             while_queued,
+            while_it_asks,
+            when_it_may_not,
             then_abort,
             seen_then_abort,
             then_crash,
+            then_host_crash,
             twice,
             a_hundred,
         ]);
     };
-    ($program:expr, [$($scenario:ident),* $(,)?]) => {$(
+    ($program:expr, [$($scenario:ident,)*]) => {$(
         #[test]
         fn $scenario() {
             $crate::support::scenarios::$scenario($program);

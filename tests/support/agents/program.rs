@@ -129,7 +129,7 @@ impl Program {
         fs::create_dir(&temporary).expect("a directory");
         place.set("TMPDIR", temporary);
         match self {
-            Self::Pi => prepare_pi(place, url),
+            Self::Pi => prepare_pi(place, url, shell),
             Self::Codex => prepare_codex(place, url, shell),
             Self::Claude => prepare_claude(place, url, shell),
             Self::Gemini => prepare_gemini(place, url, shell),
@@ -137,7 +137,7 @@ impl Program {
     }
 }
 
-fn prepare_pi(place: &mut Place, url: &str) {
+fn prepare_pi(place: &mut Place, url: &str, shell: Shell) {
     let models = json!({"providers": {"scripted": {
         "baseUrl": format!("{url}/v1"),
         "api": "openai-completions",
@@ -145,8 +145,21 @@ fn prepare_pi(place: &mut Place, url: &str) {
         "models": [{"id": "scripted", "name": "scripted"}],
     }}});
     write(place, ".pi/agent/models.json", &models.to_string());
+    if shell == Shell::Asks {
+        write(place, ".pi/agent/extensions/asks.ts", PI_ASKS);
+    }
     place.set("PI_OFFLINE", "1");
 }
+
+/// pi itself asks for nothing; its extensions may.
+const PI_ASKS: &str = r#"
+export default function (pi) {
+    pi.on("tool_call", async (event, context) => {
+        const allowed = await context.ui.confirm("May it?", event.toolName);
+        return allowed ? undefined : { block: true, reason: "it may not" };
+    });
+}
+"#;
 
 fn prepare_codex(place: &mut Place, url: &str, shell: Shell) {
     let (approval, sandbox) = match shell {

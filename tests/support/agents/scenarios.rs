@@ -92,13 +92,12 @@ pub fn while_queued(program: Program) {
     assert!(stage.receipts().is_empty());
 }
 
-/// A program that asks for permission is a request for people; what is steered meanwhile is refused
-/// and never lands in its question.
-pub fn while_it_asks(program: Program) {
-    let stage = Stage::with(program, Shell::Asks, &[]);
+/// An agent whose program asks whether it may run a command, the command's gate, and the request that
+/// people have got.
+fn asking(stage: &Stage) -> (String, Gate, Value) {
     let gate = Gate::new(&stage.session.place);
     gate.open();
-    let asks = program.runs(Shell::Asks, &gate.command());
+    let asks = stage.program.runs(Shell::Asks, &gate.command());
     stage
         .model
         .script(TASK, [asks, Reply::text("after the tool")]);
@@ -106,23 +105,37 @@ pub fn while_it_asks(program: Program) {
     let request = eventually("a request for permission", LONG, || {
         let listed = stage.session.wire().done("list", json!({}));
         let requests = listed["requests"].as_array().expect("a list").clone();
-        requests
-            .into_iter()
-            .find(|request| request["agent"] == agent.as_str())
+        let own = |request: &Value| request["agent"] == agent.as_str();
+        requests.into_iter().find(own)
     });
     stage.becomes(&agent, "waiting");
+    assert!(!gate.has_begun(), "nothing runs before it is allowed");
+    (agent, gate, request["requestId"].clone())
+}
+
+/// A program that asks for permission is a request for people; what is steered meanwhile is refused
+/// and never lands in its question.
+pub fn while_it_asks(program: Program) {
+    let stage = Stage::with(program, Shell::Asks, &[]);
+    let (agent, gate, request) = asking(&stage);
     let refused = refused(stage.steer(&agent, "s1", TEXT));
     assert_eq!(refused.code, "not_steerable", "{refused:?}");
-    assert_eq!(
-        refused.data["requestId"], request["requestId"],
-        "{refused:?}"
-    );
-    assert!(!gate.has_begun(), "nothing runs before it is allowed");
-    let allow = json!({"requestId": request["requestId"], "text": "yes"});
-    stage.session.wire().done("answer", allow);
+    assert_eq!(refused.data["requestId"], request, "{refused:?}");
+    let answer = json!({"requestId": request, "text": "yes"});
+    stage.session.wire().done("answer", answer);
     stage.becomes(&agent, "done");
     assert!(gate.has_begun() && !stage.model.saw(TEXT));
     assert!(stage.receipts().is_empty());
+}
+
+/// A person's no is a no.
+pub fn when_it_may_not(program: Program) {
+    let stage = Stage::with(program, Shell::Asks, &[]);
+    let (agent, gate, request) = asking(&stage);
+    let answer = json!({"requestId": request, "text": "no"});
+    stage.session.wire().done("answer", answer);
+    stage.becomes(&agent, "done");
+    assert!(!gate.has_begun(), "it ran what it may not");
 }
 
 /// An abort takes back what has not arrived, and leaves no process.
@@ -174,6 +187,23 @@ pub fn then_crash(program: Program) {
     assert_eq!(end, if handed { "unknown" } else { "dropped" });
     stage.becomes(&agent, "failed");
     stage.nothing_runs(&gate.mark());
+    assert!(!stage.model.saw(TEXT));
+}
+
+/// A host that is killed takes its agents with it, and the next one says so: what had been handed is
+/// unknown, what had not is dropped.
+pub fn then_host_crash(program: Program) {
+    let mut stage = Stage::new(program);
+    let (agent, gate) = in_a_tool(&stage);
+    stage.steers(&agent, "s1", TEXT);
+    stage.comes_to("s1", program.acknowledges());
+    signal(stage.session.host(), Signal::KILL);
+    stage.nothing_runs(&gate.mark());
+    stage.session.again();
+    let end = stage.end("s1", TEXT);
+    let handed = stage.receipts()["s1"].iter().any(|state| state == "handed");
+    assert_eq!(end, if handed { "unknown" } else { "dropped" });
+    assert_eq!(stage.status(&agent), "interrupted");
     assert!(!stage.model.saw(TEXT));
 }
 
