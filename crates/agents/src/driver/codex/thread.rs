@@ -40,7 +40,7 @@ pub(super) enum Kind {
     /// Not known yet; the program was asked.
     Unknown,
     /// A subagent.
-    Child(Kin),
+    Child(Box<Kin>),
     /// Something of the program's own that does not work for the agent.
     Foreign,
 }

@@ -4,7 +4,7 @@ use handover_protocol::AgentStatus;
 use serde_json::{Value, json};
 
 use super::rpc::text;
-use super::thread::{Kin, Kind, Thread};
+use super::thread::{Kind, Thread};
 use super::{Codex, Request};
 use crate::driver::{Child, Effect};
 
@@ -79,7 +79,7 @@ impl Codex {
         let met = self.threads.contains_key(name);
         let thread = self.threads.entry(name.to_owned()).or_default();
         if !matches!(thread.kind, Kind::Child(_)) {
-            thread.kind = Kind::Child(Kin::default());
+            thread.kind = Kind::Child(Box::default());
         }
         if let Kind::Child(kin) = &mut thread.kind {
             parent.clone_into(&mut kin.parent);
