@@ -20,6 +20,8 @@ enum Need {
     Required,
     /// Something is weaker, or missing, without.
     Recommended,
+    /// Only those who want it miss it.
+    Optional,
 }
 
 /// One thing that was looked at.
@@ -96,6 +98,7 @@ fn render(diagnosis: &Diagnosis) -> String {
             (true, _) => "ok",
             (false, Need::Required) => "MISSING",
             (false, Need::Recommended) => "weaker",
+            (false, Need::Optional) => "absent",
         };
         table.row([mark.to_owned(), check.name.to_owned(), plain(&check.detail)]);
         if let Some(remedy) = &check.remedy {
@@ -123,6 +126,7 @@ mod tests {
                 "not found",
                 "apt install openbox",
             ),
+            Check::bad("pi", Need::Optional, "not found", "npm install pi"),
             Check::bad(
                 "state directory",
                 Need::Required,
@@ -134,6 +138,8 @@ mod tests {
         ok       Xtigervnc        /usr/bin/Xtigervnc
         weaker   openbox          not found
                                   to mend: apt install openbox
+        absent   pi               not found
+                                  to mend: npm install pi
         MISSING  state directory  mode 0777
                                   to mend: chmod 0700 /x
         ");

@@ -11,7 +11,8 @@ struct Program {
     need: Need,
     /// What it is for.
     purpose: &'static str,
-    package: &'static str,
+    /// What installs it.
+    remedy: &'static str,
 }
 
 const PROGRAMS: &[Program] = &[
@@ -20,28 +21,49 @@ const PROGRAMS: &[Program] = &[
         files: &["Xtigervnc", "Xvnc"],
         need: Need::Required,
         purpose: "runs the desktops",
-        package: "tigervnc-standalone-server",
+        remedy: "sudo apt install tigervnc-standalone-server",
     },
     Program {
         name: "window manager",
         files: &["openbox"],
         need: Need::Recommended,
         purpose: "manages the windows of a desktop",
-        package: "openbox",
+        remedy: "sudo apt install openbox",
     },
     Program {
         name: "viewer",
         files: &["xtigervncviewer", "vncviewer"],
         need: Need::Recommended,
         purpose: "shows a desktop to a person who sits at this machine",
-        package: "tigervnc-viewer",
+        remedy: "sudo apt install tigervnc-viewer",
     },
     Program {
         name: "unshare",
         files: &["unshare"],
         need: Need::Recommended,
         purpose: "cuts desktops off from the network",
-        package: "util-linux",
+        remedy: "sudo apt install util-linux",
+    },
+    Program {
+        name: "pi",
+        files: &["pi"],
+        need: Need::Optional,
+        purpose: "is what agents of the driver pi run",
+        remedy: "npm install -g @earendil-works/pi-coding-agent",
+    },
+    Program {
+        name: "codex",
+        files: &["codex"],
+        need: Need::Optional,
+        purpose: "is what agents of the driver codex run",
+        remedy: "npm install -g @openai/codex",
+    },
+    Program {
+        name: "claude",
+        files: &["claude"],
+        need: Need::Optional,
+        purpose: "is what agents of the driver claude run",
+        remedy: "npm install -g @anthropic-ai/claude-code",
     },
 ];
 
@@ -79,7 +101,7 @@ fn look(program: &Program, directories: &[PathBuf]) -> Check {
                 program.files.join(" or "),
                 program.purpose
             ),
-            format!("sudo apt install {}", program.package),
+            program.remedy,
         ),
     }
 }
