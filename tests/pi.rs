@@ -9,6 +9,7 @@ const TASK: &str = "the-task";
 const NOTE: &str = "logged in; go on with the form";
 
 receipts!(Program::Pi);
+receipts!(Program::Pi, [at_once]);
 aborts!(Program::Pi);
 
 #[test]

@@ -3,4 +3,5 @@
 use crate::support::{Program, aborts, receipts};
 
 receipts!(Program::Claude);
+receipts!(Program::Claude, [at_once]);
 aborts!(Program::Claude);

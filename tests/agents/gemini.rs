@@ -3,4 +3,5 @@
 use crate::support::{Program, aborts, receipts};
 
 receipts!(Program::Gemini);
+receipts!(Program::Gemini, [at_once]);
 aborts!(Program::Gemini);

@@ -28,7 +28,7 @@ macro_rules! receipts {
             a_hundred,
         ]);
     };
-    ($program:expr, [$($scenario:ident,)*]) => {$(
+    ($program:expr, [$($scenario:ident),* $(,)?]) => {$(
         #[test]
         fn $scenario() {
             $crate::support::scenarios::$scenario($program);

@@ -54,6 +54,21 @@ pub fn during_text(program: Program) {
     stage.becomes(&agent, "done");
 }
 
+/// A steer at once does not wait for what the model is saying: that is never said to its end.
+pub fn at_once(program: Program) {
+    let stage = Stage::new(program);
+    let hold = Hold::new();
+    let half = Reply::text("half a sentence ").hold(&hold);
+    stage.model.script(TASK, [half.say("and the rest")]);
+    let agent = stage.spawn(TASK);
+    assert!(hold.reached(LONG), "the program asks its model");
+    let steer = json!({"id": agent, "steerId": "s1", "text": TEXT, "when": "now"});
+    stage.session.wire().done("steer", steer);
+    assert_eq!(stage.end("s1", TEXT), "answered");
+    stage.becomes(&agent, "done");
+    hold.release();
+}
+
 /// A steer to an agent whose turn has ended, but not its work, is its next turn.
 pub fn while_waiting(program: Program) {
     let stage = Stage::with(program, Shell::Allowed, &["--desktop", "--size", "320x240"]);

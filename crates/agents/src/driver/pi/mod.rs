@@ -42,6 +42,8 @@ struct Pi {
     /// to be put to it.
     in_turn: bool,
     interrupt: Interrupt,
+    /// Its run is to be cut short, for a message at once.
+    cut: Cut,
     /// It is known to say `agent_settled`, and to give back what it has queued.
     settles: bool,
     /// It waits to try again after an error.
@@ -84,6 +86,15 @@ struct Awaited {
     steer: Option<Steer>,
 }
 
+/// How far it is with cutting a run short. Over as soon as pi has stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cut {
+    No,
+    /// As soon as pi works.
+    Wanted,
+    Written,
+}
+
 #[derive(Debug, PartialEq, Eq)]
 enum Interrupt {
     No,
@@ -102,7 +113,7 @@ impl Driver for Pi {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             not_steerable: None,
-            when: &[SteerWhen::NextStep, SteerWhen::TurnEnd],
+            when: &[SteerWhen::NextStep, SteerWhen::TurnEnd, SteerWhen::Now],
         }
     }
 
@@ -174,7 +185,17 @@ impl Driver for Pi {
             self.ledger.drop(&steer.id, "aborted", out);
             return;
         }
-        self.kept.push_back(steer);
+        if steer.when == SteerWhen::Now {
+            let is_later = |kept: &Steer| kept.when != SteerWhen::Now;
+            let place = self.kept.iter().position(is_later);
+            self.kept.insert(place.unwrap_or(self.kept.len()), steer);
+            if self.phase != Phase::Idle && self.cut == Cut::No {
+                self.cut = Cut::Wanted;
+                self.write_cut(out);
+            }
+        } else {
+            self.kept.push_back(steer);
+        }
         self.put_next(out);
     }
 
@@ -212,6 +233,7 @@ impl Pi {
             phase: Phase::Starting,
             in_turn: false,
             interrupt: Interrupt::No,
+            cut: Cut::No,
             settles: false,
             retrying: false,
             compacting: false,
@@ -266,6 +288,7 @@ impl Pi {
             && self.awaited.is_none()
             && !self.compacting
             && !self.retrying
+            && self.cut == Cut::No
             && self.interrupt == Interrupt::No;
         if !takes {
             return;
@@ -316,6 +339,7 @@ impl Pi {
         self.error = None;
         self.turn_began(out);
         self.write_abort(out);
+        self.write_cut(out);
         self.put_next(out);
     }
 
@@ -424,6 +448,7 @@ impl Pi {
             self.ask_state(out);
         }
         self.write_abort(out);
+        self.write_cut(out);
         self.put_next(out);
     }
 
@@ -434,6 +459,7 @@ impl Pi {
         if busy || self.retrying || self.compacting || self.goes_on {
             if self.phase == Phase::Prompted {
                 self.phase = Phase::Working;
+                self.write_cut(out);
                 self.put_next(out);
             }
             return;
@@ -460,6 +486,7 @@ impl Pi {
             return;
         }
         self.phase = Phase::Idle;
+        self.cut = Cut::No;
         self.dialogs.withdraw(out);
         match self.interrupt {
             Interrupt::Wanted => {
@@ -490,6 +517,18 @@ impl Pi {
                 error: self.error.take(),
             });
         }
+    }
+
+    /// Cuts pi's run short, once. What it had taken in stays in its history, and the next request to the
+    /// model holds it.
+    fn write_cut(&mut self, out: &mut Vec<Effect>) {
+        let works = self.phase == Phase::Working && self.awaited.is_none();
+        if self.cut != Cut::Wanted || !works || self.interrupt != Interrupt::No {
+            return;
+        }
+        let id = self.id("cut");
+        out.push(Effect::Write(line(&json!({"id": id, "type": "abort"}))));
+        self.cut = Cut::Written;
     }
 
     /// Writes the abort that is wanted, as soon as pi would not miss it.

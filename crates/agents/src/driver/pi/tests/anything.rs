@@ -1,9 +1,10 @@
 //! Whatever pi writes, in any order, each steer has one receipt that only moves forward and ends.
 
-use handover_protocol::SteerId;
+use handover_protocol::{SteerId, SteerWhen};
 use proptest::prelude::*;
 
 use super::*;
+use crate::driver::Steer;
 use crate::driver::honest::assert_honest;
 
 #[derive(Clone, Debug)]
@@ -13,17 +14,22 @@ enum Step {
     AnswerPrompt(&'static str),
     AnswerState(bool),
     AnswerAbort,
-    Steer(&'static str),
+    Steer(&'static str, SteerWhen),
     Interrupt,
 }
 
 fn step() -> impl Strategy<Value = Step> {
     let text = prop::sample::select(vec!["a", "b", "go", "/c", "expanded"]);
     let texts = prop::collection::vec(text.clone(), 0..3);
+    let when = prop::sample::select(vec![
+        SteerWhen::NextStep,
+        SteerWhen::TurnEnd,
+        SteerWhen::Now,
+    ]);
     let stop = prop::sample::select(vec!["stop", "toolUse", "aborted", "error", "pending"]);
     let kind = prop::sample::select(vec!["message_start", "message_end"]);
     prop_oneof![
-        4 => text.clone().prop_map(Step::Steer),
+        4 => (text.clone(), when).prop_map(|(text, when)| Step::Steer(text, when)),
         4 => (kind.clone(), text.clone()).prop_map(|(kind, text)| Step::Said(user(kind, text))),
         6 => (kind, prop::sample::select(vec!["", "x"]), stop)
             .prop_map(|(kind, text, stop)| Step::Said(model(kind, text, stop))),
@@ -62,10 +68,14 @@ fn play(stage: &mut Stage, step: &Step, steers: &mut usize) {
             let id = written(stage, "abort");
             stage.say(&json!({"type": "response", "id": id, "command": "abort", "success": true}));
         }
-        Step::Steer(text) => {
+        Step::Steer(text, when) => {
             let id = format!("s{steers}");
             *steers += 1;
-            stage.act(|pi, out| pi.steer(steer(&id, text), out));
+            let steer = Steer {
+                when: *when,
+                ..steer(&id, text)
+            };
+            stage.act(|pi, out| pi.steer(steer, out));
         }
         Step::Interrupt => drop(stage.act(|pi, out| pi.interrupt(out))),
     }

@@ -1,6 +1,9 @@
 //! What did not come up in the transcripts.
 
+use handover_protocol::SteerWhen;
+
 use super::*;
+use crate::driver::Steer;
 
 /// pi 1.x at work on its first prompt.
 fn working() -> Stage {
@@ -271,6 +274,59 @@ fn what_pi_leaves_in_its_queue_is_cleared_and_dropped() {
     let written = stage.say(&event("agent_settled"));
     assert_eq!(written, [json!({"type": "clear_queue"})]);
     assert_eq!(stage.receipts("s"), [Queued, Dropped]);
+}
+
+#[test]
+fn a_message_at_once_cuts_the_run_short_and_comes_next() {
+    let mut stage = working();
+    put(&mut stage, "q", "queued");
+    stage.say(&queues(&["queued"], &[]));
+    let put_now = |stage: &mut Stage, id: &str, text: &str| {
+        let steer = Steer {
+            when: SteerWhen::Now,
+            ..steer(id, text)
+        };
+        stage.act(|pi, out| pi.steer(steer, out))
+    };
+    assert_eq!(
+        put_now(&mut stage, "n", "now"),
+        Vec::<Value>::new(),
+        "pi has not answered"
+    );
+    put(&mut stage, "l", "later");
+    let written = answer_prompt(&mut stage, json!({"disposition": "queued"}));
+    assert_eq!(written.len(), 1);
+    assert_eq!(written[0]["type"], "abort");
+    assert_eq!(put_now(&mut stage, "m", "also now"), Vec::<Value>::new());
+    // As it answers an abort: with what was queued in its history, and nothing sent.
+    stage.say(&user("message_end", "queued"));
+    stage.say(&model("message_start", "", "aborted"));
+    stage.say(&model("message_end", "", "aborted"));
+    let written = stage.say(&event("agent_settled"));
+    assert_eq!(written[0]["message"], "now");
+    answer_prompt(&mut stage, json!({"disposition": "started"}));
+    stage.say(&event("agent_start"));
+    assert_eq!(last(&stage, "prompt")["message"], "also now");
+    stage.say(&user("message_end", "now"));
+    stage.say(&model("message_start", "", "pending"));
+    stage.say(&model("message_end", "yes", "stop"));
+    assert_eq!(stage.receipts("n"), [Inserted, Sent, Answered]);
+    assert_eq!(stage.receipts("q"), [Queued, Inserted, Sent, Answered]);
+    assert_eq!(count(&stage, &Effect::TurnBegan), 1);
+    assert_eq!(ends(&stage), []);
+}
+
+#[test]
+fn a_message_at_once_to_an_idle_pi_is_just_the_next() {
+    let mut stage = working();
+    stage.say(&model("message_end", "done", "stop"));
+    stage.say(&event("agent_settled"));
+    let now = Steer {
+        when: SteerWhen::Now,
+        ..steer("n", "now")
+    };
+    let written = stage.act(|pi, out| pi.steer(now, out));
+    assert_eq!(written[0]["message"], "now");
 }
 
 #[test]
