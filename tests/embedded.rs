@@ -7,7 +7,7 @@ use handover_protocol::server::dirs::Roots;
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
-use crate::support::{LONG, Outcome, Place, Running, eventually};
+use crate::support::{LONG, Outcome, Place, Running, Session, eventually};
 
 #[path = "../crates/protocol/examples/embedded_agents.rs"]
 #[allow(dead_code, reason = "its main is not called here")]
@@ -22,7 +22,7 @@ fn open(runtime: &Runtime, place: &Place, session: &str) -> AttachServer {
     let roots = Roots::at(&place.state(), &place.runtime());
     let dir = roots.runtime().expect("a place for sockets").join(session);
     let opened = runtime.block_on(async {
-        let opened = embedded_agents::open(&dir).await;
+        let opened = embedded_agents::open(&dir, &place.project()).await;
         opened.map_err(|error| error.to_string())
     });
     opened.unwrap_or_else(|error| panic!("{}: {error}", dir.display()))
@@ -87,4 +87,35 @@ fn the_command_line_finds_and_drives_them() {
     let none = run(&place, &["list", "--json"]);
     assert_eq!(none.code, 3, "{none:?}");
     assert!(!place.runtime().join("handover/office").exists());
+}
+
+/// Beside a host, agents are found wherever they are, and neither is in the other's way.
+#[test]
+fn beside_a_host() {
+    let place = Place::new();
+    let runtime = Runtime::new().expect("a runtime");
+    let server = open(&runtime, &place, "office");
+    // It is in the same project, and no reason not to start a session with desktops there.
+    let session = Session::with(place, &[]);
+    let session_id = session.id();
+    let host = ["--session", &session_id];
+    let command = ["agent", "run", "--driver", "command", "--", "sleep", "1000"];
+    let id = session.cli(&[&host[..], &command].concat()).done()["id"].clone();
+    let id = id.as_str().expect("an id").to_owned();
+    for name in [&id[..], "book", "post"] {
+        let result = session.cli(&["result", name]).done();
+        assert_ne!(result["status"], "done", "{result}");
+    }
+    assert_eq!(session.cli(&["list"]).refused(), "session_ambiguous");
+    let list = session.cli(&["list", "--session", "office"]).done();
+    assert_eq!(status(&list, "postman"), "running");
+    assert_eq!(
+        session.cli(&["abort", "post", "--yes"]).done()["status"],
+        "aborted"
+    );
+    let down = session.cli(&["down", "--all"]).done();
+    assert_eq!(down["sessions"].as_array().map(Vec::len), Some(1), "{down}");
+    let list = session.cli(&["list"]).done();
+    assert_eq!(status(&list, "bookkeeper"), "running");
+    runtime.block_on(server.close());
 }

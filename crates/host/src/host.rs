@@ -211,8 +211,10 @@ async fn open_session(
     }
     let project = options.project_dir.to_string_lossy();
     let live = manifest::discover_in(roots).live.into_iter();
-    let live = live.map(|found| found.manifest);
-    let same = live
+    // A program with agents of its own in this project is no session with desktops.
+    let hosts = live.filter(|found| !found.is_embedded());
+    let same = hosts
+        .map(|found| found.manifest)
         .filter(|manifest| manifest.project_dir == project)
         .map(|manifest| (manifest.session_id, manifest.name))
         .next();

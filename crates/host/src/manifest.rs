@@ -7,6 +7,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use handover_protocol::Manifest;
+use handover_protocol::server::LOCK;
 pub use handover_protocol::server::manifest::ManifestWriter;
 use rustix::process::test_kill_process;
 
@@ -20,6 +21,14 @@ pub struct Found {
     pub manifest: Manifest,
     /// Where it says it.
     pub path: PathBuf,
+}
+
+impl Found {
+    /// Whether it is not a host but a program that serves agents of its own: such a one guards its
+    /// directory by a lock in it, where a host's is beside the record.
+    pub fn is_embedded(&self) -> bool {
+        self.path.with_file_name(LOCK).exists()
+    }
 }
 
 /// A manifest, or a place of manifests, that does not count.

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use handover_protocol::server::dirs::Roots;
-use handover_protocol::server::{AgentControl, AttachServer, Events};
+use handover_protocol::server::{AgentControl, AttachServer, Events, Identity};
 use handover_protocol::{
     AbortParams, AbortResult, AgentId, AgentStatus, AgentView, CallerView, ErrorCode, Refusal,
     ResultParams, ResultResult, SteerId, SteerParams, SteerResult, SteerState, Timestamp,
@@ -66,19 +66,24 @@ struct Work {
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let dir = Roots::from_env().runtime()?;
-    let server = open(&dir.join(format!("office-{}", std::process::id()))).await?;
+    let dir = dir.join(format!("office-{}", std::process::id()));
+    let server = open(&dir, &std::env::current_dir()?).await?;
     println!("{}", server.socket_path().display());
     tokio::signal::ctrl_c().await?;
     server.close().await;
     Ok(())
 }
 
-/// Serves two clerks in `dir`, and lets them work.
-pub async fn open(dir: &Path) -> Result<AttachServer, Box<dyn Error>> {
+/// Serves two clerks in `dir`, and lets them work on `project`.
+pub async fn open(dir: &Path, project: &Path) -> Result<AttachServer, Box<dyn Error>> {
     let (first, work_of_first) = clerk("bookkeeper", "keep the books");
     let (second, work_of_second) = clerk("postman", "file the letters");
     let clerks = vec![first, second];
-    let server = AttachServer::bind(dir, Office { clerks }).await?;
+    let identity = Identity {
+        project_dir: project.to_owned(),
+        ..Identity::of(dir)?
+    };
+    let server = AttachServer::bind_as(dir, identity, Office { clerks }).await?;
     for work in [work_of_first, work_of_second] {
         tokio::spawn(work.run(server.events().clone()));
     }

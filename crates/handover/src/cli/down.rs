@@ -60,6 +60,8 @@ pub fn run(args: Args, context: &Context) -> Result<(), Failure> {
             // One that cannot be ended does not save the others.
             match stop(&manifest, &params, context).await {
                 Ok(result) => sessions.push(result),
+                // A program with agents of its own is ended as it was started.
+                Err(error) if error.code() == ErrorCode::MethodUnknown => {}
                 Err(error) => failure = Some(error),
             }
         }

@@ -24,6 +24,8 @@ use crate::{
     Refusal, SessionId, Timestamp,
 };
 
+/// The lock that guards the directory, beside the socket in it.
+pub const LOCK: &str = "attach.lock";
 /// Connections that may be open at once.
 pub const MAX_CONNECTIONS: usize = 256;
 /// How long to wait before accepting again when the process is out of descriptors or memory.
@@ -228,7 +230,7 @@ impl Place {
     fn take(dir: &Path) -> Result<Self, ServeError> {
         let made = !dir.exists();
         private_dir(dir, "XDG_RUNTIME_DIR")?;
-        let lock = FileLock::try_acquire(&dir.join("attach.lock"))?;
+        let lock = FileLock::try_acquire(&dir.join(LOCK))?;
         let socket = dir.join("attach.sock");
         // Before it is ours, since what is ours is removed in the end.
         if is_served(&socket).map_err(failed(dir))? {

@@ -23,7 +23,7 @@ pub mod outlet;
 pub mod socket;
 pub mod turn_away;
 
-pub use attach::{AttachServer, Identity, MAX_CONNECTIONS, ServeError};
+pub use attach::{AttachServer, Identity, LOCK, MAX_CONNECTIONS, ServeError};
 pub use connection::SUPPORTED;
 pub use control::AgentControl;
 pub use events::{Events, NewEvent};
