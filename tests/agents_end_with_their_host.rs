@@ -134,26 +134,37 @@ fn a_killed_host_leaves_interrupted_tasks_and_no_process() {
     assert_eq!(wire.done("result", json!({"id": next}))["text"], "on\n");
 }
 
-/// `down` ends the agents in order: they are aborted, and it says so after a restart.
+/// Asked or told to end, the host ends its agents first, and in order.
 #[test]
 fn an_orderly_end_aborts_agents() {
-    let mut session = up(&["--max-agents", "1"]);
-    let mark = session.place.path().join("mark").display().to_string();
-    let id = shell(
-        &session,
-        &format!("sh -c 'while :; do sleep 1; done' {mark}"),
-    );
-    let queued = shell(&session, "true");
-    eventually("it runs", LONG, || {
-        (!running(&session, &mark).is_empty()).then_some(())
-    });
-    assert_eq!(session.cli(&["down"]).code, 0);
-    assert_eq!(running(&session, &mark), [0; 0]);
-    session.again();
-    assert_eq!(agent(&session, &id)["status"], "aborted");
-    assert_eq!(agent(&session, &queued)["status"], "cancelled-before-start");
-    let result = session.wire().done("result", json!({"id": id}));
-    assert_eq!(result["status"], "aborted");
+    for by_signal in [false, true] {
+        let mut session = up(&["--max-agents", "1"]);
+        let mark = session.place.path().join("mark").display().to_string();
+        let stubborn = "trap \"\" TERM; while :; do sleep 1; done";
+        let id = shell(&session, &format!("sh -c '{stubborn}' {mark}"));
+        let queued = shell(&session, "true");
+        eventually("it runs", LONG, || {
+            (!running(&session, &mark).is_empty()).then_some(())
+        });
+        let host = session.host();
+        if by_signal {
+            signal(host, Signal::TERM);
+            eventually("the host is gone", LONG, || {
+                (!processes::alive(host)).then_some(())
+            });
+        } else {
+            assert_eq!(session.cli(&["down"]).code, 0);
+        }
+        assert_eq!(running(&session, &mark), [0; 0]);
+        session.again();
+        assert_eq!(agent(&session, &id)["status"], "aborted");
+        assert_eq!(agent(&session, &queued)["status"], "cancelled-before-start");
+        let result = session.wire().done("result", json!({"id": id}));
+        assert_eq!(result["status"], "aborted");
+        // A signal is nobody's intervention.
+        let acts = session.events("human_intervention").len();
+        assert_eq!(acts == 0, by_signal, "{acts}");
+    }
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod support;
 mod a_real_browser;
 mod a_real_viewer;
 mod agents_are_told_apart;
+mod agents_ask_before_they_act;
 mod agents_end_with_their_host;
 mod agents_from_the_shell;
 mod agents_hear_of_takeovers;

@@ -2,7 +2,7 @@
 """Speaks pi's RPC mode without any model: what it is told, it does.
 
 A message is its own script. Whatever stands behind `run: ` is run by a shell, and its output is the
-answer; `hold` leaves the turn open until a message says `finish`; anything else is answered with
+answer; what stands behind `may: ` is asked as an extension asks, and the decision is the answer; `hold` leaves the turn open until a message says `finish`; anything else is answered with
 `heard`. Every message is added to the file that PI_HEARD names, one JSON text a line.
 """
 
@@ -33,6 +33,8 @@ class Pi:
         self.working = False
         self.holding = False
         self.answers = 0
+        # What came while it asked.
+        self.later = []
 
     def prompt(self, command):
         text = command["message"]
@@ -47,6 +49,8 @@ class Pi:
             script = text.split("run: ", 1)[1]
             ran = subprocess.run(script, shell=True, stdin=subprocess.DEVNULL, capture_output=True, text=True)
             answer = f"{ran.returncode} {ran.stdout}{ran.stderr}"
+        elif "may: " in text:
+            answer = self.ask(text.split("may: ", 1)[1])
         else:
             answer = "heard"
         self.holding = (self.holding or "hold" in text) and "finish" not in text
@@ -55,15 +59,28 @@ class Pi:
         if not self.holding:
             self.settle(last)
 
+    def ask(self, what):
+        say(type="extension_ui_request", id="q1", method="confirm", title="Allow?", message=what)
+        while line := sys.stdin.readline():
+            command = json.loads(line)
+            if command["type"] == "extension_ui_response":
+                return "allowed" if command.get("confirmed") else "refused"
+            self.later.append(command)
+
     def settle(self, *messages):
         self.working = False
         self.holding = False
         say(type="agent_end", messages=list(messages))
         say(type="agent_settled")
 
+    def next(self):
+        if self.later:
+            return self.later.pop(0)
+        line = sys.stdin.readline()
+        return json.loads(line) if line else None
+
     def serve(self):
-        for line in sys.stdin:
-            command = json.loads(line)
+        while command := self.next():
             kind = command["type"]
             if kind == "prompt":
                 self.prompt(command)
