@@ -7,6 +7,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use crate::support::scripted::{becomes, shell};
 use crate::support::{LONG, Place, Running, Session, Wire, eventually};
 
 /// A program launched on the desktop calls the command line and the socket: it is an `app`.
@@ -143,6 +144,10 @@ fn nothing_is_open_to_others_under_any_umask() {
     let session = Session { place, said };
     session.take(json!({})).give_back();
     let (_viewer, _) = session.viewer();
+    let ended = shell(&session, "echo out; echo err >&2");
+    becomes(&session, &ended, "done");
+    let running = shell(&session, "echo out; sleep 1000");
+    becomes(&session, &running, "running");
     let mut found = Vec::new();
     modes(&session.runtime(), &mut found);
     modes(&session.state(), &mut found);

@@ -47,6 +47,8 @@ impl State {
             tracing::error!(agent = %self.agent, ?left, "processes could not be killed");
         }
         self.parts.callers.agent_ended(self.process);
+        // A keeper that ends in order has removed its socket itself.
+        let _ = std::fs::remove_file(self.parts.paths.agent_keeper_socket(&self.agent));
         self.parts.requests.cancel_of(&self.agent);
         if left.is_empty() {
             leftovers::forget(&self.parts.store, &self.agent);
