@@ -1,20 +1,10 @@
 //! An agent has agents of its own through `handover mcp`, here with the official client: it starts,
 //! reads, waits for and ends what is below it, and reaches nothing else.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::support::{Agent, LONG, Place, Session, eventually};
-
-fn listed(session: &Session) -> Vec<Value> {
-    let list = session.wire().done("list", json!({}));
-    list["agents"].as_array().expect("agents").clone()
-}
-
-fn status(session: &Session, id: &str) -> Value {
-    let agents = listed(session);
-    let agent = agents.into_iter().find(|agent| agent["id"] == id);
-    agent.unwrap_or_else(|| panic!("no agent {id}"))["status"].take()
-}
+use crate::support::scripted::{agent as listed, becomes};
+use crate::support::{Agent, Place, Session};
 
 /// Starts `script` below the agent and gives its id.
 fn start(agent: &mut Agent, script: &str) -> String {
@@ -33,9 +23,7 @@ fn an_agent_reaches_what_is_below_it_and_nothing_else() {
     let stranger = stranger["id"].as_str().expect("an id").to_owned();
 
     let child = start(&mut agent, "echo inner; exec sleep 600");
-    let agents = listed(&session);
-    let shown = agents.iter().find(|agent| agent["id"] == *child);
-    let shown = shown.expect("the child is listed");
+    let shown = listed(&session, &child);
     assert_eq!(
         (&shown["parent"], &shown["depth"]),
         (&json!(own), &json!(1))
@@ -52,9 +40,7 @@ fn an_agent_reaches_what_is_below_it_and_nothing_else() {
         .collect();
     assert_eq!(ids, [&child]);
 
-    eventually("the child runs", LONG, || {
-        (status(&session, &child) == "running").then_some(())
-    });
+    becomes(&session, &child, "running");
     let soon = agent.done("agent_wait", json!({"id": child, "timeoutMs": 50}));
     assert_eq!(soon.structured()["ended"], false);
     let unsteerable = agent.refused("agent_steer", json!({"id": child, "text": "hurry"}));
@@ -70,7 +56,7 @@ fn an_agent_reaches_what_is_below_it_and_nothing_else() {
             assert_eq!(look["code"], "agent_unknown", "{tool}: {look}");
         }
     }
-    assert_eq!(status(&session, &stranger), "running");
+    assert_eq!(listed(&session, &stranger)["status"], "running");
 
     let ended = agent.done("agent_abort", json!({"id": child}));
     assert_eq!(ended.structured()["status"], "aborted");
@@ -107,7 +93,7 @@ fn an_agent_waits_for_what_its_agents_come_to() {
         descendants.iter().any(|agent| agent["id"] == *last),
         "{ended}"
     );
-    assert_eq!(status(&session, &last), "aborted");
+    assert_eq!(listed(&session, &last)["status"], "aborted");
 }
 
 /// An agent that Handover does not run has nothing below it, and starts nothing.

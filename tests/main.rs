@@ -5,6 +5,7 @@ mod support;
 
 mod a_real_browser;
 mod a_real_viewer;
+mod agents_are_found;
 mod agents_are_told_apart;
 mod agents_ask_before_they_act;
 mod agents_end_with_their_host;
