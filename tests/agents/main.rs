@@ -11,7 +11,9 @@ mod support;
 
 mod claude;
 mod codex;
+mod errors;
 mod gemini;
 mod programs;
 mod subagents;
 mod tools;
+mod when;

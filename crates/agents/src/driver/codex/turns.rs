@@ -278,13 +278,24 @@ pub(super) fn outcome(params: &Value) -> Outcome {
         Some("interrupted") => Outcome::Interrupted,
         Some("failed") => {
             let error = text(params, "/turn/error/message").unwrap_or("codex gave no reason");
-            let info = text(params, "/turn/error/codexErrorInfo");
-            Outcome::Failed(if info == Some("unauthorized") {
+            let refused = params
+                .pointer("/turn/error/codexErrorInfo")
+                .is_some_and(is_unauthorized);
+            Outcome::Failed(if refused {
                 format!("codex is not logged in (`codex login`): {error}")
             } else {
                 error.to_owned()
             })
         }
         _ => Outcome::Completed,
+    }
+}
+
+/// Whether the model's provider did not accept who codex said it is.
+fn is_unauthorized(info: &Value) -> bool {
+    match info {
+        Value::String(info) => info == "unauthorized",
+        Value::Object(kinds) => kinds.values().any(|kind| kind["httpStatusCode"] == 401),
+        _ => false,
     }
 }

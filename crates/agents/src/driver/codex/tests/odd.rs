@@ -208,16 +208,31 @@ fn a_first_turn_that_is_refused_is_no_run() {
 
 #[test]
 fn a_turn_that_failed_tells_its_error() {
-    let mut stage = working();
-    let error = json!({"message": "401", "codexErrorInfo": "unauthorized"});
-    let turn = json!({"id": "t1", "status": "failed", "error": error});
-    notice(
-        &mut stage,
-        "turn/completed",
-        json!({"threadId": MAIN, "turn": turn}),
-    );
-    let error = "codex is not logged in (`codex login`): 401".to_owned();
-    assert_eq!(ends(&stage), [(String::new(), Some(error))]);
+    for (info, expected) in [
+        (json!("other"), "401"),
+        (
+            json!("unauthorized"),
+            "codex is not logged in (`codex login`): 401",
+        ),
+        (
+            json!({"httpConnectionFailed": {"httpStatusCode": 401}}),
+            "codex is not logged in (`codex login`): 401",
+        ),
+        (
+            json!({"httpConnectionFailed": {"httpStatusCode": 500}}),
+            "401",
+        ),
+    ] {
+        let mut stage = working();
+        let error = json!({"message": "401", "codexErrorInfo": info});
+        let turn = json!({"id": "t1", "status": "failed", "error": error});
+        notice(
+            &mut stage,
+            "turn/completed",
+            json!({"threadId": MAIN, "turn": turn}),
+        );
+        assert_eq!(ends(&stage), [(String::new(), Some(expected.to_owned()))]);
+    }
 }
 
 #[test]
