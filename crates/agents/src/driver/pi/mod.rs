@@ -335,6 +335,7 @@ impl Pi {
     fn begun(&mut self, out: &mut Vec<Effect>) {
         self.phase = Phase::Working;
         self.goes_on = false;
+        self.retrying = false;
         self.asked = None;
         self.error = None;
         self.turn_began(out);

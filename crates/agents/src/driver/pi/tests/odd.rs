@@ -223,7 +223,10 @@ fn an_error_of_the_model_is_that_of_the_turn_once_pi_gives_up() {
             stage.say(&json!({"type": "auto_retry_start", "attempt": attempt}));
             answer_state(&mut stage, false);
             assert_eq!(ends(&stage), [], "it tries again");
-            stage.say(&event("agent_start"));
+            answer_prompt(&mut stage, Value::Null);
+            assert_eq!(put(&mut stage, "t", "meanwhile"), Vec::<Value>::new());
+            let written = stage.say(&event("agent_start"));
+            assert_eq!(written[0]["message"], "meanwhile");
         }
     }
     answer_prompt(&mut stage, Value::Null);
