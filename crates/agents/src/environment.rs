@@ -117,8 +117,9 @@ pub trait Environment: Send + Sync + 'static {
     /// Stores a change; it is durable when this answers. Changes are ordered as the calls are made,
     /// before the first await.
     fn record(&self, change: Change) -> Pending<Result<(), NotRecorded>>;
-    /// The same for what must not be refused: kept in memory while the disk takes nothing.
-    fn record_spooled(&self, change: Change) -> Pending<()>;
+    /// The same for what must not be refused: kept in memory while the disk takes nothing. True if it
+    /// is durable.
+    fn record_spooled(&self, change: Change) -> Pending<bool>;
     /// The same without waiting, for what nothing depends on.
     fn record_soon(&self, change: Change);
     /// False while the record takes nothing.
@@ -156,6 +157,8 @@ pub trait Environment: Send + Sync + 'static {
 
     /// The list of agents has changed.
     fn changed(&self);
+    /// The host, where it speaks for itself.
+    fn host(&self) -> Actor;
     /// The present time, for people.
     fn now(&self) -> handover_protocol::Timestamp;
 }

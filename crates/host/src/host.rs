@@ -306,6 +306,7 @@ async fn serve(options: &HostOptions, ready: impl FnOnce(&Ready)) -> Result<(), 
     let telling_agents = tokio::spawn(agents::tell(
         manager.clone(),
         Arc::downgrade(&desktops),
+        requests.clone(),
         news,
     ));
 

@@ -165,11 +165,15 @@ impl Hooks for Listening {
             requests: self.requests.handed_back(desktop, hand_back),
             agents: self.users(desktop),
         };
-        self.newsroom.bring(News::HandedBack {
+        let brought = self.newsroom.bring(News::HandedBack {
             desktop: desktop.clone(),
             hand_back: hand_back.clone(),
+            requests: told.requests.clone(),
             agents: told.agents.clone(),
         });
+        if !brought {
+            self.requests.told(&told.requests);
+        }
         told
     }
 

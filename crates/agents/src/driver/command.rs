@@ -31,6 +31,7 @@ pub fn create(task: Task) -> Result<(Program, Box<dyn Driver>), Refusal> {
         prompt: task.prompt,
         result: Vec::new(),
         shortened: false,
+        said: Vec::new(),
     };
     Ok((program, Box::new(driver)))
 }
@@ -40,6 +41,27 @@ struct Command {
     prompt: String,
     result: Vec<u8>,
     shortened: bool,
+    /// The beginning of a character whose rest has not come.
+    said: Vec<u8>,
+}
+
+/// Takes the text out of `bytes` but for an unfinished character at the end.
+fn take_text(bytes: &mut Vec<u8>) -> String {
+    let unfinished = bytes
+        .utf8_chunks()
+        .last()
+        .map(|chunk| chunk.invalid())
+        .filter(|invalid| bytes.ends_with(invalid) && is_beginning(invalid))
+        .map_or(0, <[u8]>::len);
+    let rest = bytes.split_off(bytes.len() - unfinished);
+    let text = String::from_utf8_lossy(bytes).into_owned();
+    *bytes = rest;
+    text
+}
+
+/// Whether more bytes could make a character of these.
+fn is_beginning(bytes: &[u8]) -> bool {
+    std::str::from_utf8(bytes).is_err_and(|error| error.error_len().is_none())
 }
 
 impl Driver for Command {
@@ -67,10 +89,11 @@ impl Driver for Command {
             self.result.drain(..self.result.len() - MAX_RESULT);
             self.shortened = true;
         }
-        out.push(Effect::Text {
-            child: None,
-            text: String::from_utf8_lossy(data).into_owned(),
-        });
+        self.said.extend_from_slice(data);
+        let text = take_text(&mut self.said);
+        if !text.is_empty() {
+            out.push(Effect::Text { child: None, text });
+        }
     }
 
     fn steer(&mut self, steer: Steer, out: &mut Vec<Effect>) {
@@ -87,6 +110,10 @@ impl Driver for Command {
     }
 
     fn ended(&mut self, success: bool, out: &mut Vec<Effect>) {
+        if !self.said.is_empty() {
+            let text = String::from_utf8_lossy(&self.said).into_owned();
+            out.push(Effect::Text { child: None, text });
+        }
         let surplus = self.result.len().saturating_sub(MAX_RESULT);
         self.shortened |= surplus > 0;
         let mut text = String::from_utf8_lossy(&self.result[surplus..]).into_owned();
@@ -95,5 +122,21 @@ impl Driver for Command {
         }
         let _ = success;
         out.push(Effect::TurnEnded { text, error: None });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_character_that_comes_in_two_parts_stays_one() {
+        let mut bytes = b"gr\xc3".to_vec();
+        assert_eq!(take_text(&mut bytes), "gr");
+        bytes.extend(b"\xbcn\xff\xf0\x9f");
+        assert_eq!(take_text(&mut bytes), "ün\u{fffd}");
+        bytes.extend(b"\x98\x80");
+        assert_eq!(take_text(&mut bytes), "😀");
+        assert!(bytes.is_empty());
     }
 }

@@ -7,9 +7,11 @@ use handover_protocol::{
 };
 use serde_json::{Map, Value};
 use tokio::sync::{oneshot, watch};
+use tokio::time::Instant;
 
 use super::Finish;
 use super::table::{Ending, Native};
+use super::task::has_ended;
 use super::{Manager, Outcome, refuse};
 use crate::environment::{By, Change, Entry as RecordEntry};
 use crate::run::{GRACE, Order, SETTLE};
@@ -32,11 +34,12 @@ impl Manager {
         }
         // All at once: one that hangs holds up none of the others.
         let waits: Vec<_> = tree.iter().map(|one| self.begin_abort(one)).collect();
+        let deadline = Instant::now() + WITHIN;
         let mut states = Vec::new();
         let mut survivors = Vec::new();
         for (one, wait) in tree.into_iter().zip(waits) {
             let ending = match wait {
-                Some(ended) => ending(ended).await,
+                Some(ended) => ending(ended, deadline).await,
                 None => None,
             };
             let status = match &ending {
@@ -47,7 +50,7 @@ impl Manager {
             states.push(AgentState { id: one, status });
         }
         let own = states.remove(0);
-        if own.status == AgentStatus::Running || own.status == AgentStatus::Waiting {
+        if !has_ended(own.status) {
             return Err(Refusal::new(
                 ErrorCode::Timeout,
                 format!("agent {id} has not ended within {} s", WITHIN.as_secs()),
@@ -140,6 +143,9 @@ impl Manager {
             work.abort.send_replace(true);
             return Some(ended);
         }
+        // Nothing takes its turn between this look and its end.
+        work.launch = None;
+        table.unqueue(id);
         drop(table);
         let finish = Finish {
             status: AgentStatus::CancelledBeforeStart,
@@ -198,8 +204,8 @@ impl Manager {
     }
 }
 
-async fn ending(mut ended: watch::Receiver<Option<Ending>>) -> Option<Ending> {
-    let waited = tokio::time::timeout(WITHIN, ended.wait_for(Option::is_some)).await;
+async fn ending(mut ended: watch::Receiver<Option<Ending>>, deadline: Instant) -> Option<Ending> {
+    let waited = tokio::time::timeout_at(deadline, ended.wait_for(Option::is_some)).await;
     match waited {
         Ok(Ok(ending)) => ending.clone(),
         Ok(Err(_)) | Err(_) => None,

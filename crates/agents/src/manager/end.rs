@@ -7,7 +7,7 @@ use handover_protocol::{AgentId, AgentStatus, SteerState};
 
 use super::receipt::is_final;
 use super::steer::receipt_entry;
-use super::table::Ending;
+use super::table::{Ending, Left};
 use super::task::{Outcome, StoredReceipt, json, receipt_key, result_key};
 use super::{Manager, status_entry};
 use crate::environment::{Change, Pending};
@@ -35,19 +35,31 @@ impl Manager {
         let stored = self.end_in_table(id, finish, why);
         self.start_next();
         self.inner.env.changed();
-        let (inner, id) = (Arc::clone(&self.inner), id.clone());
+        let inner = Arc::clone(&self.inner);
         async move {
-            let Some(stored) = stored else {
+            let Some((ended, stored)) = stored else {
                 return;
             };
-            stored.await;
-            if let Some(entry) = inner.table().get_mut(&id) {
-                entry.ending = None;
+            // While the disk takes nothing, memory is all there is.
+            if !stored.await {
+                return;
+            }
+            let mut table = inner.table();
+            for id in ended {
+                if let Some(entry) = table.get_mut(&id) {
+                    entry.left = None;
+                }
             }
         }
     }
 
-    fn end_in_table(&self, id: &AgentId, finish: Finish, why: Option<&str>) -> Option<Pending<()>> {
+    /// Those that end, and their way into the record.
+    fn end_in_table(
+        &self,
+        id: &AgentId,
+        finish: Finish,
+        why: Option<&str>,
+    ) -> Option<(Vec<AgentId>, Pending<bool>)> {
         let mut table = self.inner.table();
         table.unqueue(id);
         let mut change = Change::default();
@@ -65,7 +77,7 @@ impl Manager {
             let Some(entry) = table.get_mut(ended) else {
                 continue;
             };
-            let Some(work) = entry.end(finish.status, self.inner.env.now()) else {
+            let Some(mut work) = entry.end(finish.status, self.inner.env.now()) else {
                 continue;
             };
             for (steer, receipt) in work.steers.unfinished() {
@@ -78,6 +90,7 @@ impl Manager {
                 };
                 debug_assert!(is_final(state));
                 receipt.advance(state, Some(reason));
+                work.steers.close(&steer);
                 let stored = StoredReceipt {
                     state,
                     reason: Some(reason.to_owned()),
@@ -94,20 +107,22 @@ impl Manager {
                 .entries
                 .push(status_entry(ended, finish.status, shown, None));
             change.state.push(entry.task.put());
-            endings.push((work.ended, ended == id));
+            entry.left = Some(Left {
+                outcome: (ended == id).then(|| finish.outcome.clone()).flatten(),
+                steers: work.steers,
+            });
+            endings.push((ended.clone(), work.ended));
         }
         if endings.is_empty() {
             return None;
         }
         if let Some(outcome) = &finish.outcome {
-            if let Some(entry) = table.get_mut(id) {
-                entry.ending = Some(outcome.clone());
-            }
             change.state.push((result_key(id), json(outcome)));
         }
         let stored = self.inner.env.record_spooled(change);
-        for (ended, own) in endings {
-            let survivors = if own {
+        let mut all = Vec::new();
+        for (one, ended) in endings {
+            let survivors = if one == *id {
                 finish.survivors.clone()
             } else {
                 Vec::new()
@@ -116,8 +131,9 @@ impl Manager {
                 status: finish.status,
                 survivors,
             }));
+            all.push(one);
         }
-        Some(stored)
+        Some((all, stored))
     }
 
     /// Stores what an agent that goes on has said last.

@@ -108,13 +108,14 @@ impl Manager {
     /// `agent_unknown`, `storage_failed`.
     pub async fn result(&self, params: ResultParams) -> Result<ResultResult, Refusal> {
         let id = params.id;
-        let (status, finished_at, ending) = {
+        let (status, finished_at, left) = {
             let table = self.inner.table();
             let entry = table.get(&id).ok_or_else(|| refuse::unknown(&id))?;
             let task = &entry.task;
-            (task.status, task.finished_at, entry.ending.clone())
+            let left = entry.left.as_ref().and_then(|left| left.outcome.clone());
+            (task.status, task.finished_at, left)
         };
-        let outcome = match ending {
+        let outcome = match left {
             Some(outcome) => outcome,
             None => {
                 let stored = self.inner.env.stored_at(&result_key(&id)).await;

@@ -1,6 +1,6 @@
 //! What agents are told without having asked: what people did, and that control is back.
 
-use handover_protocol::{Actor, AgentId, AgentStatus, DesktopId, RequestId, Source};
+use handover_protocol::{AgentId, AgentStatus, DesktopId, RequestId, Source};
 
 use super::{Manager, ids};
 use crate::environment::By;
@@ -13,7 +13,11 @@ impl Manager {
         let Ok(steer_id) = ids::fresh_steer() else {
             return false;
         };
-        let told = self.accept(&host(), id, &steer_id, text.to_owned(), None);
+        let by = By {
+            actor: self.inner.env.host(),
+            source: Source::Host,
+        };
+        let told = self.accept(&by, id, &steer_id, text.to_owned(), None);
         if let Err(refusal) = &told {
             tracing::debug!(agent = %id, code = refusal.code.as_str(), "an agent is not told");
         }
@@ -73,19 +77,5 @@ impl Manager {
             work.asked.remove(question);
             work.asked.is_empty()
         })
-    }
-}
-
-/// The host, where it speaks for itself.
-pub(super) fn host() -> By {
-    By {
-        actor: Actor {
-            uid: 0,
-            pid: std::process::id(),
-            agent: None,
-            via: "host".to_owned(),
-            evidence: None,
-        },
-        source: Source::Host,
     }
 }

@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 
 use super::table::Work;
 use super::task::{Task, one_line};
-use super::{Inner, Manager, ids, refuse, status_entry};
+use super::{Finish, Inner, Manager, Outcome, ids, refuse, status_entry};
 use crate::driver::{self, ToolServer};
 use crate::environment::{By, Change, Entry as RecordEntry, Start};
 use crate::run::{self, Launch};
@@ -117,19 +117,18 @@ impl Manager {
                 state: vec![task.put()],
             };
             table.insert(task, Some(work));
+            table.announce();
             (id, inner.env.record(change))
         };
-        if let Err(error) = stored.await {
-            inner.table().remove(&queued);
-            return Err(refuse::storage(&error));
-        }
+        let stored = stored.await;
         {
             let mut table = inner.table();
-            let order = table.get(&queued).map(|entry| entry.task.order);
-            if let Some(order) = order {
-                table.enqueue(order);
+            if stored.is_err() {
+                table.remove(&queued);
             }
+            table.arrive(&queued);
         }
+        stored.map_err(|error| refuse::storage(&error))?;
         self.start_next();
         inner.env.changed();
         let status = self.status(&queued).unwrap_or(AgentStatus::Queued);
@@ -165,8 +164,29 @@ impl Manager {
             };
             inner.env.record_soon(change);
             drop(table);
-            tokio::spawn(run::run(self.clone(), id, *launch, inbox, abort));
+            let run = tokio::spawn(run::run(self.clone(), id.clone(), *launch, inbox, abort));
+            tokio::spawn(self.clone().outlive(id, run));
         }
+    }
+}
+
+impl Manager {
+    /// An agent whose run has broken down is not shown as running for ever. Its processes end with the
+    /// keeper that the run held.
+    async fn outlive(self, id: AgentId, run: tokio::task::JoinHandle<()>) {
+        let Err(error) = run.await else {
+            return;
+        };
+        tracing::error!(agent = %id, %error, "the run of an agent broke down");
+        let finish = Finish {
+            status: AgentStatus::Failed,
+            outcome: Some(Outcome {
+                text: String::new(),
+                error: Some("a fault of Handover's own; its log says more".to_owned()),
+            }),
+            survivors: Vec::new(),
+        };
+        self.end(&id, finish, None).await;
     }
 }
 

@@ -17,7 +17,7 @@ use super::table::Table;
 use super::task::{StoredReceipt, has_ended, json, receipt_key};
 use super::{Inner, Manager, ids, refuse};
 use crate::driver::Steer;
-use crate::environment::{By, Change, Entry as RecordEntry};
+use crate::environment::{By, Change, Entry as RecordEntry, NotRecorded};
 use crate::run::Order;
 
 /// How long `wait` waits if nothing is said.
@@ -43,34 +43,34 @@ impl Manager {
             })?,
         };
         let text = params.text.into_inner();
+        if inner.may_be_only_stored(&params.id, &steer_id)
+            && let Some(result) = inner.closed_receipt(&params.id, &steer_id).await?
+        {
+            return Ok(result);
+        }
         let accepted = self.accept(by, &params.id, &steer_id, text.clone(), params.when);
-        let receipt = match accepted {
-            Ok(Accepted::New(receipt)) => {
-                let mut known = receipt.watch();
-                // Nobody forgets a receipt before the record has answered.
-                let stored = known.wait_for(|known| known.stored.is_some()).await;
-                if stored.is_ok_and(|known| known.stored != Some(true)) {
-                    return Err(refuse::storage(&crate::environment::NotRecorded(
-                        "the record did not take the message, which was not sent".to_owned(),
-                    )));
-                }
-                if by.source == Source::Human {
-                    self.tell_parent(&params.id, &format!("sent it this message: {text}"));
-                }
-                receipt
-            }
-            Ok(Accepted::Known(receipt)) => receipt,
+        let (receipt, new) = match accepted {
+            Ok(Accepted::New(receipt)) => (receipt, true),
+            Ok(Accepted::Known(receipt)) => (receipt, false),
+            // One that ended may have had this very steer before.
             Err(refusal) => {
-                // One that ended may have had this very steer before.
-                return match inner.closed_receipt(&params.id, &steer_id).await {
-                    Some(result) => Ok(result),
-                    None => Err(refusal),
-                };
+                let closed = inner.closed_receipt(&params.id, &steer_id).await?;
+                return closed.ok_or(refusal);
             }
         };
+        let mut known = receipt.watch();
+        // Nobody forgets a receipt before the record has answered, which it always does.
+        let stored = known.wait_for(|known| known.stored.is_some()).await;
+        if stored.is_ok_and(|known| known.stored != Some(true)) {
+            return Err(refuse::storage(&NotRecorded(
+                "the record did not take the message, which was not sent".to_owned(),
+            )));
+        }
+        if new && by.source == Source::Human {
+            self.tell_parent(&params.id, &format!("sent it this message: {text}"));
+        }
         let until = params.wait.unwrap_or(SteerState::Accepted);
         let wait = params.timeout_ms.map_or(WAIT, Duration::from_millis);
-        let mut known = receipt.watch();
         let reached = known.wait_for(|known| known.is_past(until));
         // What is known when the time is over is an answer too.
         let _ = tokio::time::timeout(wait.min(MAX_WAIT), reached).await;
@@ -89,9 +89,7 @@ impl Manager {
     ) -> Result<Accepted, Refusal> {
         let mut table = self.inner.table();
         let entry = table.get(id).ok_or_else(|| refuse::unknown(id))?;
-        if let Some(work) = &entry.work
-            && let Some(receipt) = work.steers.get(steer_id)
-        {
+        if let Some(receipt) = entry.steers().and_then(|steers| steers.get(steer_id)) {
             return Ok(Accepted::Known(receipt));
         }
         let agent_type = entry.task.driver.clone();
@@ -101,11 +99,17 @@ impl Manager {
             .get(&root)
             .and_then(|e| e.work.as_ref()?.inbox.clone())
         else {
-            let status = table
-                .get(&root)
-                .map_or(AgentStatus::Done, |e| e.task.status);
-            return Err(refuse::not_running(id, status));
+            // Its last turn has ended, and so will it in a moment.
+            return Err(refuse::not_running(id, AgentStatus::Done));
         };
+        if table.has_steer_of_another(&root, id, steer_id) {
+            return Err(refuse::bad(
+                "steerId",
+                format!(
+                    "`steerId` {steer_id} is a message to another agent of the same program: choose another"
+                ),
+            ));
+        }
         if !self.inner.env.healthy() {
             return Err(Refusal::new(
                 ErrorCode::StorageFailed,
@@ -211,7 +215,12 @@ impl Manager {
                 work.steers.close(steer);
             }
             let change = receipt_change(id, steer, state, reason);
-            self.inner.env.record_soon(change);
+            if is_final(state) {
+                // Kept whatever the disk does; its way into the record begins with the call.
+                drop(self.inner.env.record_spooled(change));
+            } else {
+                self.inner.env.record_soon(change);
+            }
         }
         drop(table);
         if is_final(state) {
@@ -252,15 +261,27 @@ pub(super) enum Accepted {
 }
 
 impl Inner {
+    /// Whether a steer may be known to the record alone.
+    fn may_be_only_stored(&self, id: &AgentId, steer: &SteerId) -> bool {
+        let table = self.table();
+        let steers = table.get(id).and_then(|entry| entry.steers());
+        steers.is_some_and(|steers| steers.has_forgotten() && steers.get(steer).is_none())
+    }
+
     /// The receipt of a steer that is no longer in memory.
-    async fn closed_receipt(&self, id: &AgentId, steer: &SteerId) -> Option<SteerResult> {
-        let stored = self.env.stored_at(&receipt_key(id, steer)).await.ok()??;
-        let receipt = StoredReceipt::deserialize(stored).ok()?;
-        Some(SteerResult {
+    async fn closed_receipt(
+        &self,
+        id: &AgentId,
+        steer: &SteerId,
+    ) -> Result<Option<SteerResult>, Refusal> {
+        let stored = self.env.stored_at(&receipt_key(id, steer)).await;
+        let stored = stored.map_err(|error| refuse::storage(&error))?;
+        let receipt = stored.and_then(|stored| StoredReceipt::deserialize(stored).ok());
+        Ok(receipt.map(|receipt| SteerResult {
             steer_id: steer.clone(),
             state: receipt.state,
             reason: receipt.reason,
-        })
+        }))
     }
 }
 

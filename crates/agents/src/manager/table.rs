@@ -1,6 +1,6 @@
 //! The agents in memory: their order, their tree, and who may start next.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use handover_protocol::{
@@ -21,6 +21,8 @@ pub(crate) struct Table {
     orders: HashMap<AgentId, u64>,
     /// Those that wait for their turn, by order.
     queue: VecDeque<u64>,
+    /// Those that will wait for their turn once they are stored.
+    coming: usize,
     last: u64,
     /// Set when the session ends: nothing begins any more.
     pub closing: bool,
@@ -37,8 +39,17 @@ pub(crate) struct Entry {
     pub task: Task,
     /// What an unfinished one has beyond that.
     pub work: Option<Work>,
-    /// What it came to, until the record has it: `result` never tells of an end without it.
-    pub ending: Option<Outcome>,
+    /// What an ended one leaves until the record has it.
+    pub left: Option<Left>,
+}
+
+/// What an ended agent leaves: neither its result nor a receipt is told of as older than it is.
+#[derive(Debug)]
+pub(crate) struct Left {
+    /// What it came to, if that is not stored already.
+    pub outcome: Option<Outcome>,
+    /// What is known about its steers.
+    pub steers: Steers,
 }
 
 /// What belongs to an unfinished agent.
@@ -107,6 +118,8 @@ pub(crate) struct Steers {
     by_id: HashMap<SteerId, Arc<Receipt>>,
     /// In the order in which they were closed.
     closed: VecDeque<SteerId>,
+    /// Some are only in the record.
+    forgotten: bool,
 }
 
 impl Steers {
@@ -134,8 +147,14 @@ impl Steers {
         while self.closed.len() > CLOSED_STEERS {
             if let Some(oldest) = self.closed.pop_front() {
                 self.by_id.remove(&oldest);
+                self.forgotten = true;
             }
         }
+    }
+
+    /// Whether one that is not here may be in the record.
+    pub fn has_forgotten(&self) -> bool {
+        self.forgotten
     }
 
     /// Whether the program was handed a message of which it has not shown yet what becomes of it.
@@ -162,6 +181,7 @@ impl Table {
             agents: BTreeMap::new(),
             orders: HashMap::new(),
             queue: VecDeque::new(),
+            coming: 0,
             last: 0,
             closing: false,
             people: Rate::of_people(),
@@ -178,8 +198,8 @@ impl Table {
     pub fn insert(&mut self, task: Task, work: Option<Work>) {
         self.last = self.last.max(task.order);
         self.orders.insert(task.id.clone(), task.order);
-        let ending = None;
-        self.agents.insert(task.order, Entry { task, work, ending });
+        let left = None;
+        self.agents.insert(task.order, Entry { task, work, left });
     }
 
     /// Takes back an agent that could not be stored.
@@ -221,18 +241,38 @@ impl Table {
         })
     }
 
-    /// The agents below `id` that have not ended, parents before their children.
+    /// Whether another agent of the same program has an open steer of this name, by which the program
+    /// could not tell the two apart.
+    pub fn has_steer_of_another(&self, root: &AgentId, id: &AgentId, steer: &SteerId) -> bool {
+        self.unfinished().any(|entry| {
+            let Some(work) = &entry.work else {
+                return false;
+            };
+            let native = work.native.as_ref();
+            let same = native.map_or(&entry.task.id, |native| &native.root) == root;
+            same && entry.task.id != *id && work.steers.get(steer).is_some()
+        })
+    }
+
+    /// The agents below `id` that have not ended, also those below one that has; parents before their
+    /// children.
     pub fn below(&self, id: &AgentId) -> Vec<AgentId> {
-        let mut found = vec![id.clone()];
-        let mut next = 0;
-        while let Some(parent) = found.get(next).cloned() {
-            let children = self
-                .unfinished()
-                .filter(|entry| entry.task.parent.as_ref() == Some(&parent));
-            found.extend(children.map(|entry| entry.task.id.clone()));
-            next += 1;
+        // Whoever is started comes after its parent.
+        let mut tree = HashSet::from([id]);
+        let mut found = Vec::new();
+        for entry in self.all() {
+            if entry
+                .task
+                .parent
+                .as_ref()
+                .is_some_and(|parent| tree.contains(parent))
+            {
+                tree.insert(&entry.task.id);
+                if entry.work.is_some() {
+                    found.push(entry.task.id.clone());
+                }
+            }
         }
-        found.remove(0);
         found
     }
 
@@ -255,13 +295,25 @@ impl Table {
             .count()
     }
 
-    /// How many wait for their turn.
+    /// How many wait for their turn, or will.
     pub fn queued(&self) -> usize {
-        self.queue.len()
+        self.queue.len() + self.coming
     }
 
-    pub fn enqueue(&mut self, order: u64) {
-        self.queue.push_back(order);
+    /// One will wait for its turn.
+    pub fn announce(&mut self) {
+        self.coming += 1;
+    }
+
+    /// One that was announced is stored and waits, or could not be stored or was ended meanwhile.
+    pub fn arrive(&mut self, id: &AgentId) {
+        self.coming -= 1;
+        if let Some(entry) = self.get(id)
+            && entry.work.is_some()
+        {
+            let order = entry.task.order;
+            self.queue.push_back(order);
+        }
     }
 
     /// Takes an agent out of the queue.
@@ -309,6 +361,14 @@ impl Table {
 }
 
 impl Entry {
+    /// What is known in memory about its steers.
+    pub fn steers(&self) -> Option<&Steers> {
+        match (&self.work, &self.left) {
+            (Some(work), _) => Some(&work.steers),
+            (None, left) => left.as_ref().map(|left| &left.steers),
+        }
+    }
+
     /// Ends the work: what is left is the task. Answers the work, for its receipts and its watchers.
     pub fn end(&mut self, status: AgentStatus, at: handover_protocol::Timestamp) -> Option<Work> {
         debug_assert!(has_ended(status));
@@ -351,7 +411,8 @@ mod tests {
             let work = (!has_ended(status)).then(|| Work::new(None, None));
             table.insert(task(order, parent, status), work);
             if status == AgentStatus::Queued {
-                table.enqueue(order);
+                table.announce();
+                table.arrive(&id(order));
             }
         }
         table
@@ -376,8 +437,9 @@ mod tests {
             (3, Some(2), Running),
             (4, Some(1), Done),
             (5, None, Running),
+            (6, Some(4), Running),
         ]);
-        assert_eq!(table.below(&id(1)), [id(2), id(3)]);
+        assert_eq!(table.below(&id(1)), [id(2), id(3), id(6)]);
         assert!(table.is_below(&id(3), &id(1)));
         assert!(table.is_below(&id(4), &id(1)));
         assert!(!table.is_below(&id(1), &id(3)));

@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
-use handover_protocol::AgentId;
+use handover_protocol::{Actor, AgentId, Source};
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
-use crate::environment::{Change, Entry};
+use crate::environment::{By, Change, Entry};
 use crate::manager::Manager;
 
 /// How long text is gathered.
@@ -123,13 +123,21 @@ impl Activity {
 }
 
 fn record(manager: &Manager, agent: AgentId, kind: &'static str, fields: Map<String, Value>) {
+    let env = &manager.inner.env;
+    let by = By {
+        actor: Actor {
+            agent: Some(agent.clone()),
+            ..env.host()
+        },
+        source: Source::Agent,
+    };
     let entry = Entry {
         kind,
-        by: None,
+        by: Some(by),
         agent,
         fields,
     };
-    manager.inner.env.record_soon(Change {
+    env.record_soon(Change {
         entries: vec![entry],
         state: Vec::new(),
     });

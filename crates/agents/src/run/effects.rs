@@ -3,7 +3,6 @@
 use handover_protocol::{AgentId, AgentStatus, SteerId, SteerState};
 
 use super::activity::Tool;
-use super::ending::Close;
 use super::{Order, Run, Turn};
 use crate::driver::Effect;
 use crate::environment::Asked;
@@ -15,7 +14,9 @@ impl Run {
         let handed: Vec<(AgentId, SteerId)> = effects
             .iter()
             .filter_map(|effect| match effect {
-                Effect::Hand { steer, .. } => Some((self.receiver(steer), steer.clone())),
+                Effect::Hand { steer, .. } if self.input.is_some() => {
+                    Some((self.receiver(steer), steer.clone()))
+                }
                 _ => None,
             })
             .collect();
@@ -31,7 +32,12 @@ impl Run {
         match effect {
             Effect::Write(bytes) => self.write(bytes),
             Effect::Hand { steer, bytes } => {
-                if !self.write_steer(bytes) {
+                if self.input.is_none() {
+                    let agent = self.receiver(&steer);
+                    let reason = "its program takes no more input";
+                    self.manager
+                        .receipt(&agent, &steer, SteerState::Dropped, Some(reason));
+                } else if !self.write_steer(bytes) {
                     let agent = self.receiver(&steer);
                     let reason = "its program takes no more input";
                     self.manager
@@ -101,11 +107,7 @@ impl Run {
                 }
             }
             Effect::Child(child) => self.manager.child(&self.id, child),
-            Effect::Fail(reason) => {
-                if self.close.is_none() {
-                    self.close = Some(Close::failed(reason));
-                }
-            }
+            Effect::Fail(reason) => self.fail(reason),
         }
     }
 
@@ -140,16 +142,17 @@ impl Run {
     fn ask(&mut self, question: String, what: &str) {
         let env = self.manager.inner.env.clone();
         let asked = env.ask(&self.id, self.desktop.as_ref(), what);
-        let (manager, id, decisions) = (
-            self.manager.clone(),
-            self.id.clone(),
-            self.decisions.clone(),
-        );
+        let (id, decisions) = (self.id.clone(), self.decisions.clone());
         let name = question.clone();
         let asking = tokio::spawn(async move {
             let allow = match asked.await {
                 Ok(Asked { request, answer }) => {
-                    manager.asks(&id, &name, request);
+                    let asked = Order::Asked {
+                        question: name.clone(),
+                        request,
+                    };
+                    // The run may have ended.
+                    let _ = decisions.send(asked).await;
                     answer.await.map(|answer| is_yes(&answer))
                 }
                 Err(reason) => {

@@ -67,7 +67,8 @@ impl Close {
 #[derive(Debug)]
 pub(super) struct Verdict {
     status: AgentStatus,
-    text: String,
+    /// None if what it said last is stored already.
+    text: Option<String>,
     error: Option<String>,
 }
 
@@ -75,7 +76,7 @@ impl Verdict {
     pub fn not_started(error: String) -> Self {
         Self {
             status: AgentStatus::Failed,
-            text: String::new(),
+            text: Some(String::new()),
             error: Some(error),
         }
     }
@@ -87,7 +88,7 @@ impl Verdict {
         errors: &str,
     ) -> Self {
         let turn_ended = last.is_some();
-        let (text, turn_error) = last.unwrap_or_default();
+        let (text, turn_error) = last.map_or((None, None), |(text, error)| (Some(text), error));
         let how = |exit: &Exit| {
             let mut error = format!("its program ended with {}", exit.how);
             if !errors.trim().is_empty() {
@@ -130,9 +131,7 @@ impl Run {
     /// Reads what is left, ends the processes, closes the receipts and stores the end.
     pub(super) async fn wind_up(mut self, mut wires: Wires, exit: Option<Exit>, reading: bool) {
         wires.inbox.close();
-        for (_, asking) in self.questions.drain() {
-            asking.abort();
-        }
+        self.ask_no_more();
         let mut effects = Vec::new();
         let mut exit = exit;
         let mut reading = reading;
@@ -154,6 +153,8 @@ impl Run {
         let success = exit.as_ref().is_some_and(|exit| exit.success);
         self.driver.ended(success, &mut effects);
         self.apply(&mut effects).await;
+        // Also what it asked with its last words.
+        self.ask_no_more();
         self.activity.flush(&self.manager);
         self.file.finish().await;
         let errors = timeout(DRAIN_WITHIN, wires.errors).await;
@@ -161,6 +162,12 @@ impl Run {
         let last = self.last.take();
         let verdict = Verdict::of(self.close.take(), exit.as_ref(), last, &errors);
         finish(&self.manager, &self.id, verdict, survivors).await;
+    }
+
+    fn ask_no_more(&mut self) {
+        for (_, asking) in self.questions.drain() {
+            asking.abort();
+        }
     }
 
     /// Reads to the end; false if that did not come in time.
@@ -182,12 +189,17 @@ pub(super) async fn finish(manager: &Manager, id: &AgentId, verdict: Verdict, su
         tracing::error!(agent = %id, ?survivors, "processes of an agent cannot be ended");
     }
     tracing::info!(agent = %id, status = ?verdict.status, "ended");
+    let outcome = match (verdict.text, verdict.error) {
+        // A turn was cut off: the one before has the last word.
+        (None, None) => None,
+        (text, error) => Some(Outcome {
+            text: text.unwrap_or_default(),
+            error,
+        }),
+    };
     let finish = Finish {
         status: verdict.status,
-        outcome: Some(Outcome {
-            text: verdict.text,
-            error: verdict.error,
-        }),
+        outcome,
         survivors,
     };
     manager.end(id, finish, None).await;

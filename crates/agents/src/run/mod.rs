@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use handover_protocol::{AgentId, AgentStatus, SteerId, SteerState};
+use handover_protocol::{AgentId, AgentStatus, RequestId, SteerId, SteerState};
 use tokio::io::AsyncReadExt;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
@@ -19,7 +19,7 @@ use tokio::time::Instant;
 use crate::driver::{Driver, Effect, Steer};
 use crate::environment::{Exit, Pending, Start, Started, Tree};
 use crate::manager::Manager;
-use crate::manager::receipt::Receipt;
+use crate::manager::receipt::{Receipt, is_final};
 use activity::Activity;
 use ending::{Close, Verdict};
 use input::Input;
@@ -63,6 +63,11 @@ pub(crate) enum Order {
     InterruptChild {
         name: String,
         reply: oneshot::Sender<bool>,
+    },
+    /// People were asked a question of the program.
+    Asked {
+        question: String,
+        request: RequestId,
     },
     /// People have decided on a question of the program; `None` if they were not asked any more.
     Decide {
@@ -178,6 +183,13 @@ struct Wires {
 impl Run {
     async fn serve(mut self, mut wires: Wires) {
         let mut effects = Vec::new();
+        if *wires.abort.borrow() {
+            // Aborted while it was started: it is given no work.
+            let mut close = Close::abort();
+            close.settled();
+            self.close = Some(close);
+            return self.wind_up(wires, None, true).await;
+        }
         self.driver.begin(&mut effects);
         self.apply(&mut effects).await;
         let mut part = vec![0; PART];
@@ -205,10 +217,6 @@ impl Run {
                     ));
                 }
                 exit = &mut wires.exited => break Some(exit),
-                read = wires.stdout.read(&mut part), if reading => match read {
-                    Ok(0) | Err(_) => reading = false,
-                    Ok(length) => self.read(&part[..length], &mut effects).await,
-                },
                 Some(order) = wires.decided.recv() => {
                     self.order(order, &mut effects).await;
                 }
@@ -219,6 +227,11 @@ impl Run {
                     }
                 }
                 () = self.activity.due() => self.activity.flush(&self.manager),
+                // Last, since a program may always have something to say.
+                read = wires.stdout.read(&mut part), if reading => match read {
+                    Ok(0) | Err(_) => reading = false,
+                    Ok(length) => self.read(&part[..length], &mut effects).await,
+                },
             }
             self.apply(&mut effects).await;
             self.consider_end(&mut wires.inbox);
@@ -246,7 +259,13 @@ impl Run {
             } => {
                 let mut known = receipt.watch();
                 let stored = known.wait_for(|known| known.stored.is_some()).await;
-                if !stored.is_ok_and(|known| known.stored == Some(true)) {
+                if !stored.is_ok_and(|known| known.stored == Some(true) && !is_final(known.state)) {
+                    return;
+                }
+                if !self.manager.inner.env.healthy() {
+                    let reason = "the record cannot be written, and would miss it";
+                    self.manager
+                        .receipt(&agent, &steer.id, SteerState::Dropped, Some(reason));
                     return;
                 }
                 if self.input.as_ref().is_none_or(Input::is_full) {
@@ -263,6 +282,12 @@ impl Run {
                 let done = self.driver.interrupt_child(&name, effects);
                 // Whoever asked may have gone.
                 let _ = reply.send(done);
+            }
+            Order::Asked { question, request } => {
+                // It may have taken the question back meanwhile.
+                if self.questions.contains_key(&question) {
+                    self.manager.asks(&self.id, &question, request);
+                }
             }
             Order::Decide { question, allow } => {
                 self.questions.remove(&question);
@@ -289,11 +314,17 @@ impl Run {
         if self.turn != Turn::Ended || self.close.is_some() {
             return;
         }
-        let desktops = self.manager.desktops_of(&self.id);
-        let env = &self.manager.inner.env;
-        if env.waits_for(&self.id, &desktops).is_some() {
+        let waits = || {
+            let desktops = self.manager.desktops_of(&self.id);
+            let env = &self.manager.inner.env;
+            env.waits_for(&self.id, &desktops).is_some()
+        };
+        if waits() {
             self.manager.set_status(&self.id, AgentStatus::Waiting);
-            return;
+            // What comes from here on wakes one that is seen to wait; what came before is seen now.
+            if waits() {
+                return;
+            }
         }
         // Whoever wants to send a message from here on is told that it has ended; what was accepted
         // before is a next turn.

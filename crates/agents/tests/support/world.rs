@@ -9,7 +9,7 @@ use std::time::Duration;
 use handover_agents::environment::{
     Asked, Change, Entry, Environment, Exit, NotRecorded, Pending, Start, Started, Tree,
 };
-use handover_protocol::{AgentId, DesktopId, ErrorCode, Refusal, RequestId, Timestamp};
+use handover_protocol::{Actor, AgentId, DesktopId, ErrorCode, Refusal, RequestId, Timestamp};
 use serde_json::Value;
 use tokio::process::Command;
 use tokio::sync::oneshot;
@@ -141,9 +141,9 @@ impl Environment for World {
         })
     }
 
-    fn record_spooled(&self, change: Change) -> Pending<()> {
+    fn record_spooled(&self, change: Change) -> Pending<bool> {
         self.apply(change);
-        Box::pin(std::future::ready(()))
+        Box::pin(std::future::ready(true))
     }
 
     fn record_soon(&self, change: Change) {
@@ -237,6 +237,16 @@ impl Environment for World {
     }
 
     fn changed(&self) {}
+
+    fn host(&self) -> Actor {
+        Actor {
+            uid: 1000,
+            pid: std::process::id(),
+            agent: None,
+            via: "host".to_owned(),
+            evidence: None,
+        }
+    }
 
     fn now(&self) -> Timestamp {
         Timestamp::from_unix(Duration::from_secs(1_800_000_000))

@@ -7,7 +7,7 @@ use handover_agents::environment::{
     Asked, Change, Environment, NotRecorded, Pending, Start, Started,
 };
 use handover_control::{Control, PauseReason, Phase};
-use handover_protocol::{AgentId, DesktopId, ErrorCode, Refusal, Timestamp};
+use handover_protocol::{Actor, AgentId, DesktopId, ErrorCode, Refusal, Timestamp};
 use handover_store::{Recorded, Store};
 use serde_json::Value;
 use tokio::sync::watch;
@@ -74,13 +74,15 @@ impl Environment for AgentHost {
         Box::pin(async move { stored.await.map(drop).map_err(|error| refused(&error)) })
     }
 
-    fn record_spooled(&self, change: Change) -> Pending<()> {
+    fn record_spooled(&self, change: Change) -> Pending<bool> {
         let (events, puts) = parts(change);
         let recorded = self.0.store.append_all_spooled(events, puts);
         Box::pin(async move {
-            if recorded.await == Recorded::Lost {
+            let recorded = recorded.await;
+            if recorded == Recorded::Lost {
                 tracing::error!("a change of agents found no room in the record");
             }
+            matches!(recorded, Recorded::Stored(_))
         })
     }
 
@@ -176,6 +178,16 @@ impl Environment for AgentHost {
 
     fn changed(&self) {
         self.0.changes.send_modify(|count| *count += 1);
+    }
+
+    fn host(&self) -> Actor {
+        Actor {
+            uid: rustix::process::getuid().as_raw(),
+            pid: std::process::id(),
+            agent: None,
+            via: "host".to_owned(),
+            evidence: None,
+        }
     }
 
     fn now(&self) -> Timestamp {

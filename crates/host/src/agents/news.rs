@@ -1,6 +1,6 @@
 //! News for agents: from desktops about control, from people about requests.
 
-use handover_protocol::{AgentId, DesktopId, HandBack, RequestView, Timestamp};
+use handover_protocol::{AgentId, DesktopId, HandBack, RequestId, RequestView, Timestamp};
 use tokio::sync::mpsc;
 
 /// News that may wait to be told. Each comes of an act of a person, so there are never many.
@@ -24,6 +24,8 @@ pub enum News {
         desktop: DesktopId,
         /// What it came to.
         hand_back: HandBack,
+        /// The requests that were dealt with by it.
+        requests: Vec<RequestId>,
         /// The agents that use it.
         agents: Vec<AgentId>,
     },
@@ -66,11 +68,14 @@ impl Newsroom {
     }
 
     /// Brings news. Never waits: what finds no room is left out, and agents learn of it when they next
-    /// ask about the desktop or the request.
-    pub fn bring(&self, news: News) {
-        if let Err(mpsc::error::TrySendError::Full(news)) = self.0.try_send(news) {
-            tracing::warn!(?news, "agents are not told: too much waits to be told");
+    /// ask about the desktop or the request. False if it is left out.
+    pub fn bring(&self, news: News) -> bool {
+        let brought = self.0.try_send(news).is_ok();
+        if !brought {
+            // Not what: people's words are in it.
+            tracing::warn!("agents are not told: too much waits to be told");
         }
+        brought
     }
 }
 

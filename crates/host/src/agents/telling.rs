@@ -15,15 +15,22 @@ use super::words;
 use crate::attach::Desktop;
 use crate::desktop::DesktopHandle;
 use crate::desktops::DesktopSet;
+use crate::requests::Requests;
 
 /// What agents are told begins so, as all that the host says to them by itself.
 const HOST: &str = "[handover] ";
 
 /// Tells the news until nobody brings any more.
-pub async fn tell(manager: Manager, desktops: Weak<DesktopSet>, mut news: mpsc::Receiver<News>) {
+pub async fn tell(
+    manager: Manager,
+    desktops: Weak<DesktopSet>,
+    requests: Arc<Requests>,
+    mut news: mpsc::Receiver<News>,
+) {
     let mut teller = Teller {
         manager,
         desktops,
+        requests,
         paused: HashMap::new(),
     };
     while let Some(news) = news.recv().await {
@@ -36,6 +43,7 @@ pub async fn tell(manager: Manager, desktops: Weak<DesktopSet>, mut news: mpsc::
 struct Teller {
     manager: Manager,
     desktops: Weak<DesktopSet>,
+    requests: Arc<Requests>,
     /// The desktops that were paused when last looked at.
     paused: HashMap<DesktopId, bool>,
 }
@@ -51,12 +59,14 @@ impl Teller {
             News::HandedBack {
                 desktop,
                 hand_back,
+                requests,
                 agents,
             } => {
                 let paused = self
                     .control(&desktop)
                     .is_some_and(|(control, _)| control == Control::Paused);
                 self.all(&agents, &words::handed_back(&desktop, &hand_back, paused));
+                self.requests.told(&requests);
             }
             News::Changed(desktop) => self.changed(&desktop),
             News::Gone { desktop, agents } => {
@@ -67,9 +77,13 @@ impl Teller {
                 agent,
                 request,
                 text,
-            } => self.dealt_with(&agent, &words::answered(&request, &text)),
+            } => {
+                self.one(&agent, &words::answered(&request, &text));
+                self.requests.told(&[request.request_id]);
+            }
             News::Cancelled { agent, request } => {
-                self.dealt_with(&agent, &words::cancelled(&request));
+                self.one(&agent, &words::cancelled(&request));
+                self.requests.told(&[request.request_id]);
             }
         }
     }
@@ -96,13 +110,6 @@ impl Teller {
             for user in self.manager.users_of(desktop) {
                 self.one(&user.id, &words::resumed(desktop));
             }
-        }
-    }
-
-    /// An agent that works has asked for the state of its request, or will; one that waits goes on.
-    fn dealt_with(&self, agent: &AgentId, text: &str) {
-        if self.manager.status(agent) == Some(AgentStatus::Waiting) {
-            self.one(agent, text);
         }
     }
 

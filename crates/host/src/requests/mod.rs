@@ -69,6 +69,9 @@ struct Kept {
     /// The host asks in an agent's name whether it may do something.
     #[serde(default)]
     permission: bool,
+    /// It was dealt with, and the agent that asked is about to be told.
+    #[serde(skip)]
+    untold: bool,
 }
 
 /// A process, told apart from every other that this boot saw.
@@ -167,6 +170,7 @@ impl Requests {
                 hand_back: None,
                 asker: Some(Asker::of(caller)),
                 permission: false,
+                untold: false,
             })
             .await?;
         Ok(RequestHumanResult { request_id })
@@ -306,7 +310,7 @@ impl Requests {
             event.desktop = kept.view.desktop.clone().map(|desktop| desktop.0);
             event.agent = kept.view.agent.clone().map(|agent| agent.0);
             let mut answered = kept.clone();
-            answered.view.state = RequestState::Answered;
+            answered.dealt_with(RequestState::Answered);
             answered.text = Some(params.text.into_inner());
             let put = put(number, &answered);
             let before = std::mem::replace(kept, answered.clone());
@@ -318,7 +322,9 @@ impl Requests {
             return Err(not_recorded(&error));
         }
         self.announce();
-        self.bring(answered);
+        if !self.bring(answered) {
+            self.told(std::slice::from_ref(&params.request_id));
+        }
         Ok(AnswerResult {
             request_id: params.request_id,
             state: RequestState::Answered,
@@ -341,7 +347,7 @@ impl Requests {
         self.change(desktop, |kept| {
             let taken = kept.view.state == RequestState::Taken;
             if taken {
-                kept.view.state = RequestState::HandedBack;
+                kept.dealt_with(RequestState::HandedBack);
                 kept.hand_back = Some(hand_back.clone());
             }
             taken
@@ -353,22 +359,31 @@ impl Requests {
         self.change(desktop, |kept| {
             let open = is_open(kept);
             if open {
-                kept.view.state = RequestState::Cancelled;
-                self.bring(kept.clone());
+                kept.dealt_with(RequestState::Cancelled);
+                // The table is locked: what cannot be told is not waited for either.
+                kept.untold &= self.bring(kept.clone());
             }
             open
         });
     }
 
-    /// Brings the news to the agent whose request was dealt with. Permission is waited for by the
-    /// host itself.
-    fn bring(&self, kept: Kept) {
+    /// Those that asked were told what became of these requests.
+    pub fn told(&self, requests: &[RequestId]) {
+        let mut table = self.table();
+        for kept in table.kept.values_mut() {
+            kept.untold &= !requests.contains(&kept.view.request_id);
+        }
+    }
+
+    /// Brings the news to the agent whose request was dealt with; false if it will not be told.
+    /// Permission is waited for by the host itself.
+    fn bring(&self, kept: Kept) -> bool {
         let (Some(newsroom), Some(agent), false) = (
             self.newsroom.get(),
             kept.view.agent.clone(),
             kept.permission,
         ) else {
-            return;
+            return false;
         };
         let request = kept.view;
         newsroom.bring(match kept.text {
@@ -378,7 +393,7 @@ impl Requests {
                 text,
             },
             None => News::Cancelled { agent, request },
-        });
+        })
     }
 
     /// The requests that nobody has dealt with, oldest first; of one desktop, or of all.
@@ -423,6 +438,14 @@ impl Requests {
     fn table(&self) -> MutexGuard<'_, Table> {
         // Nothing panics while it holds this lock.
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Kept {
+    /// Nobody has to deal with it any more. An agent that the host runs is told.
+    fn dealt_with(&mut self, state: RequestState) {
+        self.view.state = state;
+        self.untold = self.view.agent.is_some() && !self.permission;
     }
 }
 

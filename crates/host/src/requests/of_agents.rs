@@ -45,15 +45,19 @@ impl Requests {
             hand_back: None,
             asker: None,
             permission: true,
+            untold: false,
         })
         .await
     }
 
-    /// The oldest request of an agent that nobody has dealt with.
+    /// The oldest request of an agent that nobody has dealt with, or that it is about to be told of.
     pub fn of_agent(&self, agent: &AgentId) -> Option<RequestView> {
         let table = self.table();
-        let mut open = table.kept.values().filter(|kept| is_open(kept));
-        let own = open.find(|kept| kept.view.agent.as_ref() == Some(agent))?;
+        let mut awaited = table
+            .kept
+            .values()
+            .filter(|kept| is_open(kept) || kept.untold);
+        let own = awaited.find(|kept| kept.view.agent.as_ref() == Some(agent))?;
         Some(own.view.clone())
     }
 
