@@ -326,3 +326,30 @@ async fn text_without_end_is_bounded_in_the_record() {
     assert_eq!(size.unwrap().len(), 8_000_000);
     eventually("nothing is left", || manager.list().len() == 1).await;
 }
+
+#[tokio::test]
+async fn what_is_aborted_while_it_waits_never_begins_whoever_ends_meanwhile() {
+    let world = World::new();
+    let manager = manager(&world, 1).await;
+    for round in 0..20 {
+        let first = manager
+            .spawn(&person(), command(&["true"]))
+            .await
+            .unwrap()
+            .id;
+        let script = format!("touch begun{round}; sleep 1000");
+        let second = manager.spawn(&person(), shell(&script)).await.unwrap().id;
+        let params = AbortParams { id: second.clone() };
+        let aborted = manager.abort(&person(), params).await.unwrap();
+        stands(&manager, &first, AgentStatus::Done).await;
+        let begun = world.fields("agent_status", &second, "status");
+        let began = begun.contains(&"starting".to_owned());
+        let expected = if began {
+            AgentStatus::Aborted
+        } else {
+            AgentStatus::CancelledBeforeStart
+        };
+        assert_eq!(aborted.status, expected, "{begun:?}");
+        assert!(began || !world.dir().join(format!("begun{round}")).exists());
+    }
+}

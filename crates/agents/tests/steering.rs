@@ -304,3 +304,37 @@ async fn those_that_use_a_desktop_are_told_together() {
     assert_eq!(refusal.code, ErrorCode::DesktopUnknown);
     manager.close(&person()).await;
 }
+
+#[tokio::test]
+async fn a_steer_that_memory_has_forgotten_is_still_the_same_steer() {
+    let world = World::new();
+    let manager = manager(&world, 4).await;
+    let id = running(&manager).await;
+    for n in 0..300 {
+        let params = steer(&id, &format!("s{n}"), "hello");
+        steer_until(&manager, params, SteerState::Answered)
+            .await
+            .unwrap();
+    }
+    let again = manager.steer(&person(), steer(&id, "s0", "hello")).await;
+    assert_eq!(again.unwrap().state, SteerState::Answered);
+    assert_eq!(world.told("human_intervention").len(), 300);
+    assert_eq!(world.steps(&id, "s0").len(), 4);
+    manager.close(&person()).await;
+}
+
+#[tokio::test]
+async fn one_program_has_no_two_messages_of_one_name_under_way() {
+    let world = World::new();
+    let manager = manager(&world, 4).await;
+    let id = running(&manager).await;
+    manager
+        .steer(&person(), steer(&id, "s1", "child"))
+        .await
+        .unwrap();
+    eventually("the child is listed", || manager.list().len() == 2).await;
+    let child = manager.list()[1].id.clone();
+    let refusal = manager.steer(&person(), steer(&child, "s1", "hi")).await;
+    assert_eq!(refusal.unwrap_err().data["parameter"], "steerId");
+    manager.close(&person()).await;
+}

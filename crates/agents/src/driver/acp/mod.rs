@@ -353,7 +353,7 @@ impl Acp {
     /// The turn of a prompt has ended.
     fn prompt_ended(&mut self, id: u64, result: Result<Value, Error>, out: &mut Vec<Effect>) {
         let stop = match &result {
-            Ok(result) => result["stopReason"].as_str().unwrap_or("end_turn"),
+            Ok(result) => result["stopReason"].as_str().unwrap_or_default(),
             Err(_) => "error",
         };
         self.turns.prompt_ended(id, stop, out);

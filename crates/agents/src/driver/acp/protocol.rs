@@ -89,7 +89,7 @@ pub fn read(line: &[u8]) -> Option<Said> {
                 (_, Some(mut error)) if !error.is_null() => Err(Error {
                     code: error["code"].as_i64().unwrap_or_default(),
                     message: error["message"].as_str().unwrap_or("refused").to_owned(),
-                    data: error["data"].take(),
+                    data: error.get_mut("data").map(Value::take).unwrap_or_default(),
                 }),
                 (result, _) => Ok(result.unwrap_or_default()),
             },

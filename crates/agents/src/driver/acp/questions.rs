@@ -29,7 +29,8 @@ struct Question {
 impl Questions {
     /// The agent asks.
     pub fn open(&mut self, id: Value, mut params: Value, out: &mut Vec<Effect>) {
-        let options = params["options"].take();
+        let mut take = |field: &str| params.get_mut(field).map(Value::take).unwrap_or_default();
+        let options = take("options");
         // A person says yes to this once. What allows more is only taken where there is no such choice.
         let (yes, for_good) = match choice(&options, "allow_once") {
             Some(yes) => (Some(yes), false),
@@ -41,7 +42,7 @@ impl Questions {
             out.push(Effect::Write(protocol::answer(&id, &no)));
             return;
         };
-        let call = params["toolCall"].take();
+        let call = take("toolCall");
         let mut what = describe(&call);
         if for_good {
             what.push_str("\n(yes allows it from now on)");

@@ -82,6 +82,7 @@ impl Turns {
         let unknown = match stop {
             "cancelled" => Some("cancelled before an answer; the model may have got it"),
             "error" => Some("the agent failed at it; the model may have got it"),
+            "" => Some("the agent did not say how its turn ended"),
             _ if prompt.is_command => Some("the agent may have done it as a command of its own"),
             _ => None,
         };

@@ -398,6 +398,8 @@ impl Claude {
             "queued" => self.advance(uuid, SteerState::Queued, out),
             "started" => {
                 self.open = true;
+                // Its `init` may take a while, and what has begun must not be taken for idle.
+                self.turn_began(out);
                 self.advance(uuid, SteerState::Inserted, out);
             }
             "cancelled" | "discarded" | "refused" => self.withdrawn(uuid, out),

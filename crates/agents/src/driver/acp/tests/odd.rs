@@ -338,3 +338,25 @@ fn an_interrupt_before_the_session_opens_settles_and_sends_no_prompt() {
     let written = answer_last(&mut stage, "session/new", json!({"sessionId": "s1"}));
     assert_eq!(written, Vec::<Value>::new());
 }
+
+#[test]
+fn what_is_of_no_known_shape_ends_nothing() {
+    let mut stage = plain();
+    stage.say(&json!({"jsonrpc": "2.0", "id": 99, "error": "x"}));
+    stage.say(
+        &json!({"jsonrpc": "2.0", "id": "q", "method": "session/request_permission", "params": [1]}),
+    );
+    stage.say(&json!({"jsonrpc": "2.0", "id": 1, "result": [1]}));
+    assert_eq!(ends(&stage).len(), 0);
+    answer_last(&mut stage, "session/prompt", json!({}));
+    assert_eq!(ends(&stage).len(), 1);
+}
+
+#[test]
+fn a_turn_that_ends_without_saying_how_answers_nothing() {
+    let mut stage = plain();
+    end_prompt(&mut stage, "end_turn");
+    put(&mut stage, "a", "hello");
+    answer_last(&mut stage, "session/prompt", json!({}));
+    assert_eq!(stage.receipts("a").last(), Some(&Unknown));
+}

@@ -284,3 +284,22 @@ fn a_driver_without_a_prompt_is_refused() {
     let refusal = crate::driver::create("claude", task("", &[])).expect_err("a refusal");
     assert_eq!(refusal.code, handover_protocol::ErrorCode::BadParams);
 }
+
+#[test]
+fn a_turn_has_begun_when_its_message_is_started() {
+    let mut stage = working();
+    result(&mut stage, "done", &[]);
+    idle(&mut stage);
+    put(&mut stage, S);
+    lifecycle(&mut stage, S, "queued");
+    let before = began(&stage);
+    lifecycle(&mut stage, S, "started");
+    assert_eq!(began(&stage), before + 1);
+    stage.say(&init());
+    assert_eq!(began(&stage), before + 1, "once a turn");
+}
+
+fn began(stage: &Stage) -> usize {
+    let all = stage.effects.iter();
+    all.filter(|effect| **effect == Effect::TurnBegan).count()
+}
