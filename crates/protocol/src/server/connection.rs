@@ -127,6 +127,16 @@ struct Connection<C> {
     subscription: Option<AbortHandle>,
 }
 
+impl<C> Drop for Connection<C> {
+    /// Also if its task is given up: what runs in tasks of its own ends with it.
+    fn drop(&mut self) {
+        self.outlet.close();
+        if let Some(subscription) = self.subscription.take() {
+            subscription.abort();
+        }
+    }
+}
+
 impl<C: AgentControl> Connection<C> {
     async fn take(&mut self, bytes: &[u8]) {
         self.lines.push(bytes);

@@ -38,8 +38,11 @@ async fn private_whatever_the_umask_and_gone_when_closed() {
     assert!(!served.dir.exists());
 
     let served = Served::new().await;
+    let mut follows = served.bare().await;
+    follows.call(1, "subscribe", json!({})).await;
     drop(served.server);
     assert!(!served.dir.exists());
+    assert_eq!(follows.next().await, None, "every connection ends with it");
 }
 
 #[tokio::test]
