@@ -77,6 +77,32 @@ pub fn below<'a>(agents: &'a [AgentView], roots: &[AgentId]) -> Vec<&'a AgentVie
     found
 }
 
+/// The agents that have not ended, the newest `most` of those that have, and all that stand above them.
+/// `agents` are the oldest first.
+pub fn newest(agents: &[AgentView], most: usize) -> Vec<AgentView> {
+    let parents: HashMap<&AgentId, Option<&AgentId>> = agents
+        .iter()
+        .map(|agent| (&agent.id, agent.parent.as_ref()))
+        .collect();
+    let mut kept = HashSet::new();
+    let mut over = 0;
+    for agent in agents.iter().rev() {
+        if ended(agent.status) {
+            over += 1;
+            if over > most {
+                continue;
+            }
+        }
+        // Up to the root, or to where that was done before.
+        let mut next = Some(&agent.id);
+        while let Some(id) = next.filter(|id| kept.insert(*id)) {
+            next = parents.get(id).copied().flatten();
+        }
+    }
+    let kept = agents.iter().filter(|agent| kept.contains(&agent.id));
+    kept.cloned().collect()
+}
+
 /// Whether nothing more will come of an agent in this state.
 pub fn ended(status: AgentStatus) -> bool {
     match status {
@@ -143,6 +169,30 @@ pub mod tests {
         assert_eq!(ids(&["a11"]), [""; 0]);
         // A parent that is not in the list has children all the same.
         assert_eq!(ids(&["gone", "b"]), ["b1", "orphan"]);
+    }
+
+    #[test]
+    fn what_has_ended_long_ago_is_left_out() {
+        let done = |id: &str, parent: Option<&str>| AgentView {
+            status: AgentStatus::Done,
+            ..agent(id, parent)
+        };
+        let agents = [
+            done("old", None),
+            done("parent", None),
+            agent("child", Some("parent")),
+            done("older", None),
+            done("new", Some("old")),
+            done("newest", None),
+        ];
+        let ids = |most| {
+            let kept = newest(&agents, most).into_iter();
+            kept.map(|agent| agent.id.0).collect::<Vec<_>>()
+        };
+        assert_eq!(ids(0), ["parent", "child"]);
+        assert_eq!(ids(1), ["parent", "child", "newest"]);
+        assert_eq!(ids(2), ["old", "parent", "child", "new", "newest"]);
+        assert_eq!(ids(usize::MAX).len(), agents.len());
     }
 
     #[test]

@@ -16,12 +16,24 @@ use super::table::{Cell, Table};
 use super::text::{plain, shortened};
 use crate::lineage;
 
+/// Ended agents that a person is shown, the newest ones.
+const ENDED_SHOWN: usize = 20;
+
+/// Arguments of `handover list`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Show every ended agent, not only the newest
+    #[arg(long)]
+    all: bool,
+}
+
 /// Runs `handover list`.
-pub fn run(context: &Context) -> Result<(), Failure> {
+pub fn run(args: &Args, context: &Context) -> Result<(), Failure> {
+    let most = if args.all { usize::MAX } else { ENDED_SHOWN };
     block_on(async {
         let session = Session::open(context).await?;
         let list: ListResult = session.call(Method::List, &ListParams {}).await?;
-        context.print(&list, |list| render(list, Style::of_stdout(), now()))
+        context.print(&list, |list| render(list, most, Style::of_stdout(), now()))
     })
 }
 
@@ -31,11 +43,18 @@ pub fn now() -> Timestamp {
     Timestamp::from_unix(since.unwrap_or_default())
 }
 
-fn render(list: &ListResult, style: Style, now: Timestamp) -> String {
+fn render(list: &ListResult, most: usize, style: Style, now: Timestamp) -> String {
     let mut text = format!("session {}\n", list.session);
     text.push_str(&desktops(&list.desktops));
     if !list.agents.is_empty() {
-        text.push_str(&agents(&list.agents, style, now));
+        let shown = lineage::newest(&list.agents, most);
+        text.push_str(&agents(&shown, style, now));
+        let hidden = list.agents.len() - shown.len();
+        if hidden > 0 {
+            text.push_str(&format!(
+                "  and {hidden} more that have ended; --all shows them\n"
+            ));
+        }
     }
     if !list.requests.is_empty() {
         text.push_str(&requests(&list.requests));
@@ -221,7 +240,7 @@ mod tests {
             ]
         }))
         .unwrap();
-        insta::assert_snapshot!(render(&list, Style::default(), NOW), @r"
+        insta::assert_snapshot!(render(&list, 20, Style::default(), NOW), @r"
         session k3j2h1x9
           DESKTOP  SIZE      CONTROL           EPOCH  HOLDER
           d1       1280x800  human             3      ada (pid 7), 27 s left
@@ -243,7 +262,7 @@ mod tests {
     fn nothing_there() {
         let list: ListResult =
             serde_json::from_value(json!({"session": "s", "desktops": [], "agents": []})).unwrap();
-        insta::assert_snapshot!(render(&list, Style::default(), NOW), @"
+        insta::assert_snapshot!(render(&list, 20, Style::default(), NOW), @"
         session s
           no desktops; `handover desktop new` makes one
         ");

@@ -77,7 +77,7 @@ enum Command {
     /// List the sessions of this user
     Sessions(sessions::Args),
     /// List desktops, agents and open requests of a session
-    List,
+    List(list::Args),
     /// Make, use and end desktops
     #[command(subcommand)]
     Desktop(desktop::Command),
@@ -154,7 +154,7 @@ fn dispatch(command: Command, context: &Context) -> Result<(), Failure> {
         Command::Host(args) => host::run(args, context),
         Command::Down(args) => down::run(args, context),
         Command::Sessions(args) => sessions::run(&args, context),
-        Command::List => list::run(context),
+        Command::List(args) => list::run(&args, context),
         Command::Desktop(command) => desktop::run(command, context),
         Command::Watch(args) => watch::run(args, context),
         Command::Takeover(command) => takeover::run(command, context),
