@@ -414,7 +414,9 @@ impl Acp {
             Some("agent_message_chunk") => {
                 let text = update["content"]["text"].as_str().unwrap_or_default();
                 if !text.is_empty() {
-                    self.turns.says(update["messageId"].as_str(), text);
+                    if !quirks::is_notice(update) {
+                        self.turns.says(update["messageId"].as_str(), text);
+                    }
                     out.push(Effect::Text {
                         child: None,
                         text: text.to_owned(),

@@ -3,6 +3,7 @@
 //! the model, so no more is claimed than their answers say.
 
 use handover_protocol::SteerWhen;
+use serde_json::Value;
 
 /// How a message is put to an agent that works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +47,12 @@ impl Steering {
             }
         }
     }
+}
+
+/// Whether the agent itself says this, in a message that is not the model's: claude-agent-acp marks
+/// its notices.
+pub fn is_notice(update: &Value) -> bool {
+    update["_meta"]["claudeCode"]["kind"] == "informational"
 }
 
 #[cfg(test)]

@@ -301,6 +301,21 @@ fn the_result_is_the_last_message_and_bounded() {
 }
 
 #[test]
+fn a_notice_of_the_agent_is_told_and_is_no_result() {
+    let mut stage = plain();
+    says(&mut stage, "done");
+    let notice = json!({
+        "sessionUpdate": "agent_message_chunk",
+        "content": {"type": "text", "text": "a new version is out"},
+        "_meta": {"claudeCode": {"kind": "informational", "level": "warning"}},
+    });
+    update(&mut stage, notice);
+    end_prompt(&mut stage, "end_turn");
+    assert_eq!(stage.text(), "donea new version is out");
+    assert_eq!(ends(&stage), [("done".to_owned(), None)]);
+}
+
+#[test]
 fn news_of_another_session_is_passed_over() {
     let mut stage = plain();
     stage.say(
