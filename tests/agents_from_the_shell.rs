@@ -3,11 +3,12 @@
 
 use std::fs;
 use std::io::Write;
+use std::process::ChildStdin;
 
 use serde_json::{Value, json};
 
 use crate::support::scripted::{agent, becomes};
-use crate::support::{LONG, Outcome, Place, Running, Session, Signal, signal};
+use crate::support::{LONG, Outcome, Place, Running, Session, Signal, eventually, signal};
 
 /// A program that says who it is and then stays.
 const STAYS: &str = "echo started; exec sleep 600";
@@ -39,13 +40,17 @@ fn status(session: &Session, id: &str) -> String {
     status.as_str().expect("a status").to_owned()
 }
 
-/// The words of a terminal's line, typed at a real one.
-fn at_a_terminal(session: &Session, line: &str, typed: &str) -> Outcome {
+/// A command at a real terminal, and what is typed there.
+fn terminal(session: &Session, line: &str) -> (Running, ChildStdin) {
     let mut terminal = session.place.command("script");
     terminal.env("TERM", "xterm").env_remove("NO_COLOR");
     let line = format!("{} {line}", env!("CARGO_BIN_EXE_handover"));
-    let (terminal, mut input) =
-        Running::start_with_input(terminal.args(["-qec", &line, "/dev/null"]));
+    Running::start_with_input(terminal.args(["-qec", &line, "/dev/null"]))
+}
+
+/// The same to its end, with everything typed ahead.
+fn at_a_terminal(session: &Session, line: &str, typed: &str) -> Outcome {
+    let (terminal, mut input) = terminal(session, line);
     input
         .write_all(typed.as_bytes())
         .expect("a terminal that reads");
@@ -240,7 +245,12 @@ fn ending_is_asked_for_with_what_would_end() {
         assert!(asked.out.contains("[y/N]"), "{asked:?}");
         assert_eq!(status(&session, &child), "running");
     }
-    let interrupted = at_a_terminal(&session, &format!("abort {root}"), "\u{3}");
+    let (asked, mut keys) = terminal(&session, &format!("abort {root}"));
+    eventually("what would end is shown", LONG, || {
+        asked.out().contains(&child).then_some(())
+    });
+    keys.write_all(b"\x03").expect("a terminal that reads");
+    let interrupted = asked.finish(LONG);
     assert_eq!(interrupted.code, 130, "{interrupted:?}");
     assert_eq!(status(&session, &root), "running");
     let asked = at_a_terminal(&session, &format!("abort {root}"), "y\n");
