@@ -39,7 +39,7 @@ const NOT_DRIVEN: &str = "Claude Code cannot be driven any more";
 /// The driver `claude`.
 ///
 /// # Errors
-/// `bad_params` without a prompt.
+/// `bad_params` without a prompt; `internal` if the system gives no random numbers.
 pub fn create(task: Task) -> Result<(Program, Box<dyn Driver>), Refusal> {
     if task.prompt.is_empty() {
         return Err(
@@ -47,6 +47,13 @@ pub fn create(task: Task) -> Result<(Program, Box<dyn Driver>), Refusal> {
                 .with("parameter", "prompt"),
         );
     }
+    let mut salt = [0; 8];
+    getrandom::fill(&mut salt).map_err(|error| {
+        Refusal::new(
+            ErrorCode::Internal,
+            format!("the system gives no random numbers: {error}"),
+        )
+    })?;
     let program = Program {
         argv: wire::argv(task.tools.as_ref(), task.args),
         env: wire::env(),
@@ -59,7 +66,7 @@ pub fn create(task: Task) -> Result<(Program, Box<dyn Driver>), Refusal> {
         interrupting: Interrupting::No,
         kept: VecDeque::new(),
         in_turn: 0,
-        names: Names::default(),
+        names: Names::new(u64::from_ne_bytes(salt)),
         receipts: Receipts::default(),
         asks: Asks::default(),
         tasks: Tasks::default(),

@@ -15,12 +15,22 @@ pub(super) enum Message {
 }
 
 /// The messages that were named.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Names {
+    salt: u64,
     by_uuid: BTreeMap<String, Message>,
 }
 
 impl Names {
+    /// No names yet. The salt must differ from run to run: a conversation that is taken up again knows
+    /// the messages of earlier runs, and passes over one that it believes to have had.
+    pub(super) fn new(salt: u64) -> Self {
+        Self {
+            salt,
+            by_uuid: BTreeMap::new(),
+        }
+    }
+
     /// Names a message. A steer whose id is a UUID is called by it.
     pub(super) fn name(&mut self, message: Message) -> String {
         let own = match &message {
@@ -30,7 +40,7 @@ impl Names {
         let mut uuid = own.to_owned();
         let mut attempt = 0_u64;
         while !is_uuid(&uuid) || self.by_uuid.contains_key(&uuid) {
-            uuid = derive(own, attempt);
+            uuid = derive(self.salt, own, attempt);
             attempt += 1;
         }
         self.by_uuid.insert(uuid.clone(), message);
@@ -67,10 +77,10 @@ fn is_uuid(text: &str) -> bool {
 }
 
 /// A UUID of our own making, version 8, from a text.
-fn derive(text: &str, attempt: u64) -> String {
+fn derive(salt: u64, text: &str, attempt: u64) -> String {
     let half = |which: u8| {
         let mut hasher = DefaultHasher::new();
-        (which, attempt, text).hash(&mut hasher);
+        (which, salt, attempt, text).hash(&mut hasher);
         hasher.finish()
     };
     let high = (half(0) & !0xf000) | 0x8000;
@@ -91,7 +101,7 @@ mod tests {
 
     #[test]
     fn a_uuid_is_kept_and_anything_else_is_given_one() {
-        let mut names = Names::default();
+        let mut names = Names::new(7);
         let uuid = "77ca069b-e606-4f7d-8b15-c46888bf40d7";
         assert_eq!(names.name(Message::Steer(uuid.into())), uuid);
         for id in ["st-1", "", "77CA069B-E606-4F7D-8B15-C46888BF40D7", "ünï"] {
@@ -106,8 +116,14 @@ mod tests {
     }
 
     #[test]
+    fn another_run_gives_other_names() {
+        let [first, second] = [1, 2].map(|salt| Names::new(salt).name(Message::Task));
+        assert_ne!(first, second);
+    }
+
+    #[test]
     fn no_two_messages_have_one_name() {
-        let mut names = Names::default();
+        let mut names = Names::new(7);
         let task = names.name(Message::Task);
         // A steer that calls itself what another message is called already.
         let steer = names.name(Message::Steer(task.as_str().into()));

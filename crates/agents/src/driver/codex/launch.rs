@@ -28,6 +28,8 @@ pub(super) fn argv(tools: Option<&ToolServer>, args: Vec<String>) -> Vec<String>
             ("env", env),
             ("env_vars", array(&passed)),
             ("tool_timeout_sec", TOOL_TIMEOUT.to_string()),
+            // What these tools may do is for Handover to say, not for a question to people each time.
+            ("default_tools_approval_mode", string("approve")),
         ] {
             argv.push("-c".to_owned());
             argv.push(format!("mcp_servers.handover.{key}={value}"));
