@@ -124,7 +124,8 @@ fn who_asked_for_a_person_goes_on_after_the_hand_back() {
         "request_human",
         &json!({"desktop": "d1", "reason": "a captcha"}),
     );
-    let asking = Scripted::start(&session, &asks, json!({"desktop": "d1"}));
+    // It was given no desktop: it uses the one that it asks about.
+    let asking = Scripted::start(&session, &asks, json!({}));
     let waiting = becomes(&session, &asking.id, "waiting");
     assert_eq!(waiting["pending"], 0);
     let mut holder = session.take(json!({}));

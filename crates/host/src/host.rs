@@ -292,15 +292,7 @@ async fn serve(options: &HostOptions, ready: impl FnOnce(&Ready)) -> Result<(), 
         requests: requests.clone(),
         changes,
     });
-    let settings = Settings {
-        limits: handover_agents::Limits::new(options.max_agents),
-        project_dir: PathBuf::from(&session.info().project_dir),
-        tools: tools(&session),
-        drivers: handover_agents::driver::create,
-    };
-    let manager = Manager::open(Arc::new(around), settings)
-        .await
-        .map_err(HostError::Agents)?;
+    let manager = open_agents(options, &session, around).await?;
     // Nobody but this line sets it.
     let _ = known_agents.set(manager.clone());
     let telling_agents = tokio::spawn(agents::tell(
@@ -369,6 +361,23 @@ async fn serve(options: &HostOptions, ready: impl FnOnce(&Ready)) -> Result<(), 
     session.end()?;
     closed?;
     begun.map_err(HostError::Desktop)
+}
+
+/// The session's agents: those of a former host have ended with it.
+async fn open_agents(
+    options: &HostOptions,
+    session: &Session,
+    around: AgentHost,
+) -> Result<Manager, HostError> {
+    let settings = Settings {
+        limits: handover_agents::Limits::new(options.max_agents),
+        project_dir: PathBuf::from(&session.info().project_dir),
+        tools: tools(session),
+        drivers: handover_agents::driver::create,
+    };
+    Manager::open(Arc::new(around), settings)
+        .await
+        .map_err(HostError::Agents)
 }
 
 async fn first_desktop(options: &HostOptions, desktops: &DesktopSet) -> Result<(), Refusal> {

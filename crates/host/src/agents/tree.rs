@@ -75,7 +75,7 @@ impl AgentTree {
         });
         let (exit, exited) = oneshot::channel();
         tokio::spawn(follow(Arc::clone(&state), program, events, exit));
-        let exited = async move { exited.await.unwrap_or_else(|_| keeper_gone()) };
+        let exited = async move { exited.await.unwrap_or_else(|_| ended("nobody follows it")) };
         (Self { state }, Box::pin(exited))
     }
 }
@@ -122,7 +122,8 @@ async fn follow(
         }
     }
     if state.ending.load(Ordering::Acquire) {
-        return;
+        // Unless it has ended by itself before.
+        return tell(ended("it was ended"));
     }
     // Nothing keeps what was below a keeper that is gone; one that was let go ends its tree itself.
     if let Some(keeper) = state.keeper() {
@@ -132,7 +133,7 @@ async fn follow(
     } else {
         state.over(&[]);
     }
-    tell(keeper_gone());
+    tell(ended("its keeper was killed"));
 }
 
 fn said(exit: wire::Exit) -> Exit {
@@ -148,9 +149,9 @@ fn said(exit: wire::Exit) -> Exit {
     }
 }
 
-fn keeper_gone() -> Exit {
+fn ended(how: &str) -> Exit {
     Exit {
         success: false,
-        how: "its keeper was killed".to_owned(),
+        how: how.to_owned(),
     }
 }

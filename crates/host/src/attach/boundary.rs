@@ -155,7 +155,7 @@ pub trait Agents: Send + Sync + 'static {
     fn list(&self) -> Vec<AgentView>;
     /// Whether `id` is below `ancestor` in the tree.
     fn is_below(&self, id: &AgentId, ancestor: &AgentId) -> bool;
-    /// An agent has acted on a desktop or looked at it, and so uses it.
+    /// An agent has acted on a desktop, looked at it or asked for a person there, and so uses it.
     fn used(&self, agent: &AgentId, desktop: &DesktopId);
     /// `spawn`, once the caller has proven itself.
     fn spawn(&self, caller: &Caller, params: SpawnParams) -> impl Answer<AgentState>;

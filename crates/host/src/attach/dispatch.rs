@@ -62,7 +62,7 @@ macro_rules! on_desktop {
         let params: $params = read_params($call.method, $call.params.take())?;
         let desktop = $shared.find(optional(&params.desktop))?;
         let done = desktop.$act(&$call.caller, params).await?;
-        $shared.used(&$call.caller, &desktop);
+        $shared.used(&$call.caller, desktop.id());
         value(done)
     }};
 }
@@ -74,7 +74,7 @@ macro_rules! act_on_desktop {
         let desktop = $shared.find(optional(&params.desktop))?;
         let done = desktop.$act(&$call.caller, params).await;
         let done = done.map_err(Refused::by_session)?;
-        $shared.used(&$call.caller, &desktop);
+        $shared.used(&$call.caller, desktop.id());
         value(done)
     }};
 }
@@ -215,6 +215,10 @@ pub(super) async fn dispatch<S: Session>(
         Method::RequestHuman => {
             let params: RequestHumanParams = read_params(method, call.params)?;
             let desktop = shared.subject(optional(&params.desktop))?;
+            // Its turn may end before the answer comes, and the hand-back is for it.
+            if let Some(desktop) = &desktop {
+                shared.used(&call.caller, desktop);
+            }
             value(shared.requests.ask(&call.caller, desktop, params).await?)
         }
         Method::RequestStatus => {
@@ -347,9 +351,9 @@ impl<S: Session> Shared<S> {
     }
 
     /// Notes that an agent uses a desktop.
-    fn used(&self, caller: &Caller, desktop: &S::Desktop) {
+    fn used(&self, caller: &Caller, desktop: &DesktopId) {
         if let CallerKind::Agent { id: Some(agent) } = &caller.kind {
-            self.session.agents().used(agent, desktop.id());
+            self.session.agents().used(agent, desktop);
         }
     }
 

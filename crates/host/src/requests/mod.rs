@@ -296,7 +296,8 @@ impl Requests {
                 )
                 .with("state", kept.view.state));
             }
-            if kept.view.question.is_none() {
+            // Without a desktop there is no other way to deal with it.
+            if kept.view.question.is_none() && kept.view.desktop.is_some() {
                 return Err(Refusal::new(
                     ErrorCode::BadParams,
                     "this request asks no question: take control of its desktop instead",

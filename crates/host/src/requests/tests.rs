@@ -150,3 +150,21 @@ async fn an_agent_hears_of_its_request_and_its_requests_end_with_it() {
     assert_eq!(state(&requests, &open).await, RequestState::Cancelled);
     assert_eq!(state(&requests, &outside).await, RequestState::Open);
 }
+
+#[tokio::test]
+async fn what_no_takeover_can_deal_with_is_answered_without_a_question() {
+    let (_dir, store) = store();
+    let requests = Requests::open(store).await.unwrap();
+    for (desktop, allowed) in [(None, true), (Some(d1()), false)] {
+        let params = RequestHumanParams {
+            desktop: None,
+            reason: "I am stuck".into(),
+            question: None,
+        };
+        let asker = caller(CallerKind::Agent { id: Some(agent()) });
+        let asked = requests.ask(&asker, desktop, params).await.unwrap();
+        let text = answer(&asked.request_id, "go on");
+        let answered = requests.answer(&person(), text).await;
+        assert_eq!(answered.is_ok(), allowed);
+    }
+}

@@ -146,7 +146,7 @@ async fn a_wait_for_a_receipt_ends_with_the_client() {
 }
 
 #[tokio::test]
-async fn an_agent_uses_the_desktops_that_it_acts_on_or_looks_at() {
+async fn an_agent_uses_the_desktops_that_it_acts_on_looks_at_or_asks_about() {
     let harness = Harness::start().await;
     harness.session.become_kind(agent("parent"));
     let mut client = harness.connect().await;
@@ -156,6 +156,8 @@ async fn an_agent_uses_the_desktops_that_it_acts_on_or_looks_at() {
         .call(Method::DesktopWindows, json!({}))
         .await
         .unwrap();
+    let ask = json!({"reason": "a captcha"});
+    client.call(Method::RequestHuman, ask).await.unwrap();
     client.call(Method::List, json!({})).await.unwrap();
     client.call(Method::ControlStatus, json!({})).await.unwrap();
     let unknown = json!({"desktop": "d9", "x": 1, "y": 1});
@@ -165,7 +167,7 @@ async fn an_agent_uses_the_desktops_that_it_acts_on_or_looks_at() {
         .unwrap_err();
     let used = || std::mem::take(&mut *harness.session.agents.used.lock().unwrap());
     let d1 = || ("parent".into(), "d1".into());
-    assert_eq!(used(), [d1(), d1()]);
+    assert_eq!(used(), [d1(), d1(), d1()]);
     for kind in [CallerKind::Agent { id: None }, PERSON] {
         harness.session.become_kind(kind);
         let click = json!({"desktop": "d1", "x": 1, "y": 1});
