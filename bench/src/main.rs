@@ -5,6 +5,7 @@
 //! a failure, since the machine may be busy. Every wait is bounded.
 
 mod figures;
+mod pi;
 mod place;
 mod processor;
 mod rfb;
@@ -23,7 +24,11 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 type Outcome<T> = Result<T, Failure>;
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let mut arguments = std::env::args();
+    if arguments.next().is_some_and(|name| pi::is_its_name(&name)) {
+        return pi::speak();
+    }
+    let arguments: Vec<String> = arguments.collect();
     // Some rows need another process to kill or to compare with, and that is this program again.
     match arguments.split_first() {
         Some((mode, rest)) if mode == rows::HOLD => return rows::hold(rest),

@@ -3,7 +3,7 @@
 use std::{
     fs::{self, File},
     io::{Read, Seek},
-    os::unix::fs::PermissionsExt,
+    os::unix::fs::{PermissionsExt, symlink},
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
     thread,
@@ -24,11 +24,13 @@ impl Place {
     /// Makes the directories.
     pub fn new() -> Outcome<Self> {
         let directory = tempfile::Builder::new().prefix("hb").tempdir_in("/tmp")?;
-        for name in ["r", "s", "p"] {
+        for name in ["r", "s", "p", "bin"] {
             let path = directory.path().join(name);
             fs::create_dir(&path)?;
             fs::set_permissions(&path, fs::Permissions::from_mode(0o700))?;
         }
+        // By that name this program is an agent's; see `pi`.
+        symlink(std::env::current_exe()?, directory.path().join("bin/pi"))?;
         Ok(Self { directory })
     }
 
@@ -40,8 +42,14 @@ impl Place {
     /// A command of the program, which is built beside this one.
     pub fn handover(&self) -> Outcome<Command> {
         let program = std::env::current_exe()?.with_file_name("handover");
+        let mut path = self.path().join("bin").into_os_string();
+        if let Some(inherited) = std::env::var_os("PATH") {
+            path.push(":");
+            path.push(inherited);
+        }
         let mut command = Command::new(program);
         command
+            .env("PATH", path)
             .current_dir(self.path().join("p"))
             .env("XDG_RUNTIME_DIR", self.path().join("r"))
             .env("XDG_STATE_HOME", self.path().join("s"))

@@ -1,4 +1,4 @@
-//! How long processes have run.
+//! How long processes have run, and what they hold in memory.
 
 use std::{collections::HashMap, ffi::OsString, fs, time::Duration};
 
@@ -36,4 +36,20 @@ impl RunTimes {
         });
         Ok(since.sum())
     }
+}
+
+/// Bytes of a process that are in memory.
+pub fn resident(pid: u64) -> Outcome<f64> {
+    memory(pid, "VmRSS")
+}
+
+/// Bytes of a process's memory of one kind, as `/proc/PID/status` names them.
+pub fn memory(pid: u64, kind: &str) -> Outcome<f64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix(kind)?.strip_prefix(':'));
+    let kilobytes = line.and_then(|line| line.split_whitespace().next());
+    let kilobytes = kilobytes.ok_or_else(|| format!("the kernel tells no {kind}"))?;
+    Ok(1024.0 * kilobytes.parse::<f64>()?)
 }

@@ -1,4 +1,4 @@
-//! A live session with one desktop.
+//! A live session.
 
 use std::{fs, path::PathBuf, time::Duration};
 
@@ -25,16 +25,26 @@ pub struct Session {
 impl Session {
     /// A session with one desktop of this size, such as `1280x800`.
     pub fn up(size: &str) -> Outcome<Self> {
-        let place = Place::new()?;
+        Self::with(Place::new()?, &["--desktop", "--size", size])
+    }
+
+    /// A session in this place, with these arguments of `up`.
+    pub fn with(place: Place, arguments: &[&str]) -> Outcome<Self> {
         let mut command = place.handover()?;
-        let output = finish(
-            command.args(["up", "--json", "--desktop", "--size", size]),
-            UP,
-        )?;
+        let output = finish(command.args(["up", "--json"]).args(arguments), UP)?;
         Ok(Self {
             said: serde_json::from_slice(&output.stdout)?,
             place,
         })
+    }
+
+    /// Ends the session. Its name, its directory, and the place for whatever comes next.
+    pub fn down(self) -> Outcome<(String, PathBuf, Place)> {
+        finish(self.place.handover()?.arg("down"), UP)?;
+        let name = self.said["sessionId"]
+            .as_str()
+            .ok_or("`up` named no session")?;
+        Ok((name.to_owned(), path(&self.said["stateDir"])?, self.place))
     }
 
     /// Where it runs.

@@ -1,11 +1,17 @@
 //! What a host costs while nothing happens.
 
 use std::{
-    fs, thread,
+    thread,
     time::{Duration, Instant},
 };
 
-use crate::{Outcome, figures::Row, place::eventually, processor::RunTimes, session::Session};
+use crate::{
+    Outcome,
+    figures::Row,
+    place::eventually,
+    processor::{RunTimes, resident},
+    session::Session,
+};
 
 /// How long nothing happens.
 const IDLE: Duration = Duration::from_secs(10);
@@ -32,12 +38,4 @@ pub fn measure() -> Outcome<Vec<Row>> {
         Row::number("idle host, resident memory", resident(host)? / 1e6, "MB").less_than(30.0),
         Row::number("idle host, thousandths of a core", share, "").less_than(1.0),
     ])
-}
-
-/// Bytes of a process that are in memory.
-fn resident(pid: u64) -> Outcome<f64> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kilobytes = line.and_then(|line| line.split_whitespace().next());
-    Ok(1024.0 * kilobytes.ok_or("the host has no memory")?.parse::<f64>()?)
 }

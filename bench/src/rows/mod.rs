@@ -1,5 +1,6 @@
 //! The rows of the table, in groups that share what they need.
 
+mod agents;
 mod click;
 mod copy;
 mod gate;
@@ -31,7 +32,7 @@ impl Group {
 }
 
 /// All groups, in the order of the table.
-pub const ALL: [Group; 8] = [
+pub const ALL: [Group; 14] = [
     Group {
         name: "permit in process",
         measure: permit::measure,
@@ -63,5 +64,29 @@ pub const ALL: [Group; 8] = [
     Group {
         name: "idle host",
         measure: idle::measure,
+    },
+    Group {
+        name: "list of agents",
+        measure: agents::list::measure,
+    },
+    Group {
+        name: "spawn",
+        measure: agents::spawn::measure,
+    },
+    Group {
+        name: "steer",
+        measure: agents::steer::measure,
+    },
+    Group {
+        name: "events",
+        measure: agents::events::measure,
+    },
+    Group {
+        name: "abort",
+        measure: agents::abort::measure,
+    },
+    Group {
+        name: "memory of agents",
+        measure: agents::memory::measure,
     },
 ];
