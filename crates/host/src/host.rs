@@ -32,7 +32,7 @@ use crate::system::dirs::{DirError, Roots};
 use crate::system::lock::{FileLock, LockError};
 use crate::system::process::{self, ProcessIdentity};
 use crate::system::signals::StopSignals;
-use crate::system::{clock, descriptors, prctl, socket};
+use crate::system::{clock, descriptors, memory, prctl, socket};
 
 /// How long hosts that start at the same time wait for each other.
 const START_WITHIN: Duration = Duration::from_secs(10);
@@ -293,6 +293,8 @@ async fn serve(options: &HostOptions, ready: impl FnOnce(&Ready)) -> Result<(), 
         changes,
     });
     let manager = open_agents(options, &session, around).await?;
+    // Reading the tasks of thousands of agents takes much once.
+    memory::give_back();
     // Nobody but this line sets it.
     let _ = known_agents.set(manager.clone());
     let telling_agents = tokio::spawn(agents::tell(

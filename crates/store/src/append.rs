@@ -47,9 +47,9 @@ impl Store {
     ) -> impl Future<Output = Result<Vec<Stored>, StoreError>> + use<> {
         let (answer, answered) = oneshot::channel();
         let events: Vec<_> = events.into_iter().map(Prepared::new).collect();
-        let queued = match events.iter().find(|event| event.bytes > MAX_EVENT_BYTES) {
+        let queued = match events.iter().find(|event| event.bytes() > MAX_EVENT_BYTES) {
             Some(event) => Err(StoreError::EventTooLarge {
-                bytes: event.bytes,
+                bytes: event.bytes(),
                 limit: MAX_EVENT_BYTES,
             }),
             None => self.queue().push(Write {
@@ -156,8 +156,5 @@ impl Store {
 }
 
 fn shortened(events: Vec<NewEvent>) -> Vec<Prepared> {
-    events
-        .into_iter()
-        .map(|event| Prepared::new(event).shortened())
-        .collect()
+    events.into_iter().map(Prepared::shortened).collect()
 }

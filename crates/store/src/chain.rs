@@ -20,34 +20,50 @@ pub(crate) fn link(previous: &Hash, canonical: &str) -> Hash {
     hasher.finalize().into()
 }
 
-/// JSON without spaces and with the keys of every object in byte order, so that one content has one text.
+/// JSON without spaces and with the keys of every object in byte order, so that one content has one
+/// text; and where in it a further `key` would stand.
 ///
 /// Written out here rather than left to `serde_json`, whose key order depends on a feature that any
 /// crate of the build can switch on.
-pub(crate) fn canonical(map: &Map<String, Value>) -> String {
+pub(crate) fn canonical_before(map: &Map<String, Value>, key: &str) -> (String, usize) {
     let mut out = String::new();
-    object(map, &mut out);
-    out
+    let place = object(map, Some(key), &mut out);
+    (out, place)
 }
 
-fn object(map: &Map<String, Value>, out: &mut String) {
+/// The text alone.
+#[cfg(test)]
+pub(crate) fn canonical(map: &Map<String, Value>) -> String {
+    canonical_before(map, "").0
+}
+
+/// Answers where the first key stands that does not come before `further`.
+fn object(map: &Map<String, Value>, further: Option<&str>, out: &mut String) -> usize {
     let mut entries: Vec<_> = map.iter().collect();
     entries.sort_unstable_by(|a, b| a.0.cmp(b.0));
+    let mut place = None;
     out.push('{');
     for (index, (key, value)) in entries.into_iter().enumerate() {
         if index > 0 {
             out.push(',');
         }
+        if further.is_some_and(|further| key.as_str() >= further) {
+            place.get_or_insert(out.len());
+        }
         out.push_str(&Value::from(key.as_str()).to_string());
         out.push(':');
         write(value, out);
     }
+    let end = out.len();
     out.push('}');
+    place.unwrap_or(end)
 }
 
 fn write(value: &Value, out: &mut String) {
     match value {
-        Value::Object(map) => object(map, out),
+        Value::Object(map) => {
+            object(map, None, out);
+        }
         Value::Array(items) => {
             out.push('[');
             for (index, item) in items.iter().enumerate() {

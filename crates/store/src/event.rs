@@ -17,6 +17,9 @@ const RESERVED: [&str; 10] = [
     "seq", "at", "kind", "source", "actor", "uid", "pid", "desktop", "epoch", "agent",
 ];
 
+/// The name of an event's number.
+const SEQ: &str = "seq";
+
 /// An event to be stored. Its number, hash and, unless given, its time are set by the store.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewEvent {
@@ -152,21 +155,32 @@ impl Event {
     }
 }
 
-/// An event ready to be numbered and chained.
+/// An event ready to be numbered and chained. It is written out by whoever has it to store, so that the
+/// writer has less to do.
 #[derive(Debug, Clone)]
 pub(crate) struct Prepared {
     pub(crate) kind: &'static str,
     pub(crate) agent: Option<String>,
     pub(crate) at: Timestamp,
-    /// Everything but the number.
-    pub(crate) body: Map<String, Value>,
-    /// Size as canonical JSON without the number, in bytes.
-    pub(crate) bytes: usize,
+    /// The canonical JSON of everything but the number.
+    text: String,
+    /// Where in it the number belongs.
+    place: usize,
 }
 
 impl Prepared {
     /// Flattens an event and stamps it with the time.
     pub(crate) fn new(event: NewEvent) -> Self {
+        Self::within(event, usize::MAX)
+    }
+
+    /// The same for events that must be kept in any case: what is too large is replaced by a note of its
+    /// size.
+    pub(crate) fn shortened(event: NewEvent) -> Self {
+        Self::within(event, MAX_EVENT_BYTES)
+    }
+
+    fn within(event: NewEvent, limit: usize) -> Self {
         let at = event.at.unwrap_or_else(now);
         let mut body = event.fields;
         body.retain(|name, _| !RESERVED.contains(&name.as_str()));
@@ -186,33 +200,31 @@ impl Prepared {
         if let Some(agent) = &event.agent {
             body.insert("agent".into(), agent.as_str().into());
         }
-        let bytes = chain::canonical(&body).len();
+        let (mut text, mut place) = chain::canonical_before(&body, SEQ);
+        if text.len() > limit {
+            body.retain(|name, _| RESERVED.contains(&name.as_str()));
+            body.insert("truncatedBytes".into(), text.len().into());
+            (text, place) = chain::canonical_before(&body, SEQ);
+        }
         Self {
             kind: event.kind,
             agent: event.agent,
             at,
-            body,
-            bytes,
+            text,
+            place,
         }
     }
 
-    /// Replaces what is too large with a note of its size, for events that must be kept in any case.
-    pub(crate) fn shortened(mut self) -> Self {
-        if self.bytes > MAX_EVENT_BYTES {
-            let bytes = self.bytes;
-            self.body
-                .retain(|name, _| RESERVED.contains(&name.as_str()));
-            self.body.insert("truncatedBytes".into(), bytes.into());
-            self.bytes = chain::canonical(&self.body).len();
-        }
-        self
+    /// Its size as canonical JSON without the number, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.text.len()
     }
 
     /// The canonical JSON of the row with number `seq`.
     pub(crate) fn row(&self, seq: u64) -> String {
-        let mut row = self.body.clone();
-        row.insert("seq".into(), seq.into());
-        chain::canonical(&row)
+        let (before, after) = self.text.split_at(self.place);
+        // There is always something before and after it, such as `at` and `source`.
+        format!("{before}\"{SEQ}\":{seq},{after}")
     }
 }
 
@@ -254,4 +266,36 @@ fn this_process() -> Actor {
 fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     Timestamp::from_unix(since.unwrap_or(Duration::ZERO))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_is_canonical_with_its_number() {
+        let event = NewEvent::new("steer", Source::Human)
+            .desktop("d1")
+            .agent("a1")
+            .field("seq", "not this one")
+            .field("sent", true)
+            .field("zebra", "last")
+            .field("text", "a \"seq\":1, b");
+        let row = Prepared::new(event).row(u64::MAX);
+        let map: Map<String, Value> = serde_json::from_str(&row).unwrap();
+        assert_eq!(map["seq"], u64::MAX);
+        assert_eq!(row, chain::canonical(&map));
+    }
+
+    #[test]
+    fn what_is_too_large_is_shortened() {
+        let large =
+            || NewEvent::new("steer", Source::Host).field("text", "x".repeat(MAX_EVENT_BYTES));
+        let whole = Prepared::new(large());
+        let short = Prepared::shortened(large());
+        assert!(whole.bytes() > MAX_EVENT_BYTES && short.bytes() < 1000);
+        let map: Map<String, Value> = serde_json::from_str(&short.row(7)).unwrap();
+        assert_eq!(map["truncatedBytes"], whole.bytes());
+        assert_eq!(map["kind"], "steer");
+    }
 }

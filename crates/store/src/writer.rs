@@ -68,7 +68,7 @@ impl Spool {
 
     /// Keeps a write as a whole if there is room: for what nobody waits for, half of it.
     fn keep(&mut self, events: Vec<Prepared>, puts: Vec<Put>, share: usize) -> bool {
-        let bytes = events.iter().map(|event| event.bytes).sum::<usize>();
+        let bytes = events.iter().map(Prepared::bytes).sum::<usize>();
         let count = events.len().max(1);
         if self.count + count > self.limits.events / share
             || self.bytes + bytes > self.limits.bytes / share

@@ -74,10 +74,7 @@ impl Manager {
             .collect();
         let error = finish.outcome.as_ref().and_then(|o| o.error.clone());
         for ended in natives.iter().chain([id]) {
-            let Some(entry) = table.get_mut(ended) else {
-                continue;
-            };
-            let Some(mut work) = entry.end(finish.status, self.inner.env.now()) else {
+            let Some(mut work) = table.end(ended, finish.status, self.inner.env.now()) else {
                 continue;
             };
             for (steer, receipt) in work.steers.unfinished() {
@@ -106,11 +103,13 @@ impl Manager {
             change
                 .entries
                 .push(status_entry(ended, finish.status, shown, None));
-            change.state.push(entry.task.put());
-            entry.left = Some(Left {
-                outcome: (ended == id).then(|| finish.outcome.clone()).flatten(),
-                steers: work.steers,
-            });
+            if let Some(entry) = table.get_mut(ended) {
+                change.state.push(entry.task.put());
+                entry.left = Some(Box::new(Left {
+                    outcome: (ended == id).then(|| finish.outcome.clone()).flatten(),
+                    steers: work.steers,
+                }));
+            }
             endings.push((ended.clone(), work.ended));
         }
         if endings.is_empty() {

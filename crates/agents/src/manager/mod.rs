@@ -74,22 +74,13 @@ impl Manager {
     /// The agents that have not ended, and the newest that have, oldest first.
     pub fn list(&self) -> Vec<AgentView> {
         let table = self.inner.table();
-        let mut ended = 0;
-        let mut listed: Vec<AgentView> = table
-            .all()
-            .rev()
-            .filter(|entry| {
-                let shown = entry.work.is_some() || ended < LISTED_ENDED;
-                ended += usize::from(entry.work.is_none());
-                shown
-            })
+        let listed = table.listed(LISTED_ENDED).into_iter();
+        listed
             .map(|entry| {
                 let pending = entry.work.as_ref().map_or(0, |work| work.steers.open());
                 entry.task.view(u32::try_from(pending).unwrap_or(u32::MAX))
             })
-            .collect();
-        listed.reverse();
-        listed
+            .collect()
     }
 
     /// How one agent stands, if there is such an agent.

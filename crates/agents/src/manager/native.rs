@@ -110,7 +110,7 @@ impl Manager {
             root: root.clone(),
             name: child.native.clone(),
         };
-        table.insert(task, Some(Work::new(None, Some(native))));
+        table.insert(task, Some(Box::new(Work::new(None, Some(native)))));
         self.inner.env.record_soon(change);
         drop(table);
         self.inner.env.changed();

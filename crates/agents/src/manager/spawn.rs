@@ -116,7 +116,7 @@ impl Manager {
                 ],
                 state: vec![task.put()],
             };
-            table.insert(task, Some(work));
+            table.insert(task, Some(Box::new(work)));
             table.announce();
             (id, inner.env.record(change))
         };

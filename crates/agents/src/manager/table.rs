@@ -1,10 +1,10 @@
 //! The agents in memory: their order, their tree, and who may start next.
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use handover_protocol::{
-    AgentId, AgentStatus, DesktopId, RequestId, SteerId, SteerState, SteerWhen,
+    AgentId, AgentStatus, DesktopId, RequestId, SteerId, SteerState, SteerWhen, Timestamp,
 };
 use tokio::sync::{mpsc, watch};
 
@@ -19,6 +19,8 @@ pub(crate) struct Table {
     /// By order.
     agents: BTreeMap<u64, Entry>,
     orders: HashMap<AgentId, u64>,
+    /// Those that have not ended, by order: few, where all may be ten thousand.
+    unfinished: BTreeSet<u64>,
     /// Those that wait for their turn, by order.
     queue: VecDeque<u64>,
     /// Those that will wait for their turn once they are stored.
@@ -38,9 +40,9 @@ pub(crate) struct Entry {
     /// What is stored of it.
     pub task: Task,
     /// What an unfinished one has beyond that.
-    pub work: Option<Work>,
+    pub work: Option<Box<Work>>,
     /// What an ended one leaves until the record has it.
-    pub left: Option<Left>,
+    pub left: Option<Box<Left>>,
 }
 
 /// What an ended agent leaves: neither its result nor a receipt is told of as older than it is.
@@ -180,6 +182,7 @@ impl Table {
         Self {
             agents: BTreeMap::new(),
             orders: HashMap::new(),
+            unfinished: BTreeSet::new(),
             queue: VecDeque::new(),
             coming: 0,
             last: 0,
@@ -195,9 +198,12 @@ impl Table {
         self.last
     }
 
-    pub fn insert(&mut self, task: Task, work: Option<Work>) {
+    pub fn insert(&mut self, task: Task, work: Option<Box<Work>>) {
         self.last = self.last.max(task.order);
         self.orders.insert(task.id.clone(), task.order);
+        if work.is_some() {
+            self.unfinished.insert(task.order);
+        }
         let left = None;
         self.agents.insert(task.order, Entry { task, work, left });
     }
@@ -206,6 +212,7 @@ impl Table {
     pub fn remove(&mut self, id: &AgentId) {
         if let Some(order) = self.orders.remove(id) {
             self.agents.remove(&order);
+            self.unfinished.remove(&order);
             self.queue.retain(|&queued| queued != order);
         }
     }
@@ -220,17 +227,48 @@ impl Table {
 
     /// The work of an unfinished agent.
     pub fn work_mut(&mut self, id: &AgentId) -> Option<&mut Work> {
-        self.get_mut(id)?.work.as_mut()
+        self.get_mut(id)?.work.as_deref_mut()
     }
 
-    /// All, oldest first.
-    pub fn all(&self) -> impl DoubleEndedIterator<Item = &Entry> {
-        self.agents.values()
+    /// Ends the work of an agent: what is left is the task. Answers the work, for its receipts and its
+    /// watchers.
+    pub fn end(&mut self, id: &AgentId, status: AgentStatus, at: Timestamp) -> Option<Box<Work>> {
+        debug_assert!(has_ended(status));
+        let entry = self.get_mut(id)?;
+        let work = entry.work.take()?;
+        entry.task.status = status;
+        entry.task.finished_at = Some(at);
+        let order = entry.task.order;
+        self.unfinished.remove(&order);
+        Some(work)
     }
 
     /// Those that have not ended, oldest first.
     pub fn unfinished(&self) -> impl Iterator<Item = &Entry> {
-        self.all().filter(|entry| entry.work.is_some())
+        self.unfinished
+            .iter()
+            .filter_map(|order| self.agents.get(order))
+    }
+
+    /// Those that have not ended and the newest others, so many of them, oldest first.
+    pub fn listed(&self, ended: usize) -> Vec<&Entry> {
+        let mut listed = Vec::new();
+        let mut left = ended;
+        let mut oldest = u64::MAX;
+        for (&order, entry) in self.agents.iter().rev() {
+            if entry.work.is_none() {
+                if left == 0 {
+                    break;
+                }
+                left -= 1;
+            }
+            listed.push(entry);
+            oldest = order;
+        }
+        let older = self.unfinished.range(..oldest).rev();
+        listed.extend(older.filter_map(|order| self.agents.get(order)));
+        listed.reverse();
+        listed
     }
 
     /// A program's own subagent.
@@ -257,10 +295,13 @@ impl Table {
     /// The agents below `id` that have not ended, also those below one that has; parents before their
     /// children.
     pub fn below(&self, id: &AgentId) -> Vec<AgentId> {
+        let Some(&order) = self.orders.get(id) else {
+            return Vec::new();
+        };
         // Whoever is started comes after its parent.
         let mut tree = HashSet::from([id]);
         let mut found = Vec::new();
-        for entry in self.all() {
+        for entry in self.agents.range(order..).map(|(_, entry)| entry) {
             if entry
                 .task
                 .parent
@@ -335,27 +376,17 @@ impl Table {
     /// Agents that count as working: with a program of their own, and without an unfinished child
     /// that they may be waiting for.
     fn occupied(&self) -> usize {
-        let working: Vec<&Entry> = self
-            .unfinished()
-            .filter(|entry| {
-                entry.task.status != AgentStatus::Queued
-                    && entry
-                        .work
-                        .as_ref()
-                        .is_some_and(|work| work.native.is_none())
-            })
+        let own_program = |entry: &&Entry| {
+            let work = entry.work.as_ref();
+            work.is_some_and(|work| work.native.is_none())
+        };
+        let with_program = || self.unfinished().filter(own_program);
+        let parents: HashSet<&AgentId> = with_program()
+            .filter_map(|entry| entry.task.parent.as_ref())
             .collect();
-        working
-            .iter()
-            .filter(|entry| {
-                !self.unfinished().any(|child| {
-                    child.task.parent.as_ref() == Some(&entry.task.id)
-                        && child
-                            .work
-                            .as_ref()
-                            .is_some_and(|work| work.native.is_none())
-                })
-            })
+        with_program()
+            .filter(|entry| entry.task.status != AgentStatus::Queued)
+            .filter(|entry| !parents.contains(&entry.task.id))
             .count()
     }
 }
@@ -367,15 +398,6 @@ impl Entry {
             (Some(work), _) => Some(&work.steers),
             (None, left) => left.as_ref().map(|left| &left.steers),
         }
-    }
-
-    /// Ends the work: what is left is the task. Answers the work, for its receipts and its watchers.
-    pub fn end(&mut self, status: AgentStatus, at: handover_protocol::Timestamp) -> Option<Work> {
-        debug_assert!(has_ended(status));
-        let work = self.work.take()?;
-        self.task.status = status;
-        self.task.finished_at = Some(at);
-        Some(work)
     }
 }
 
@@ -408,7 +430,7 @@ mod tests {
     fn table(rows: &[(u64, Option<u64>, AgentStatus)]) -> Table {
         let mut table = Table::new();
         for &(order, parent, status) in rows {
-            let work = (!has_ended(status)).then(|| Work::new(None, None));
+            let work = (!has_ended(status)).then(|| Box::new(Work::new(None, None)));
             table.insert(task(order, parent, status), work);
             if status == AgentStatus::Queued {
                 table.announce();
@@ -426,6 +448,34 @@ mod tests {
         assert_eq!(table.next_to_start(&limits), Some(id(2)));
         table.get_mut(&id(2)).unwrap().task.status = Running;
         assert_eq!(table.next_to_start(&limits), None);
+    }
+
+    #[test]
+    fn a_list_has_all_that_work_and_the_newest_that_do_not() {
+        use AgentStatus::{Done, Running};
+        let rows = [
+            (1, None, Running),
+            (2, None, Done),
+            (3, None, Running),
+            (4, None, Done),
+            (5, None, Running),
+            (6, None, Done),
+        ];
+        let mut table = table(&rows);
+        let listed = |table: &Table, ended| -> Vec<u64> {
+            let listed = table.listed(ended).into_iter();
+            listed.map(|entry| entry.task.order).collect()
+        };
+        assert_eq!(listed(&table, 0), [1, 3, 5]);
+        assert_eq!(listed(&table, 1), [1, 3, 5, 6]);
+        assert_eq!(listed(&table, 2), [1, 3, 4, 5, 6]);
+        assert_eq!(listed(&table, 9), [1, 2, 3, 4, 5, 6]);
+        assert!(table.end(&id(5), Done, Timestamp(0)).is_some());
+        assert!(table.end(&id(5), Done, Timestamp(0)).is_none());
+        assert_eq!(listed(&table, 1), [1, 3, 6]);
+        assert_eq!(table.unfinished().count(), 2);
+        table.remove(&id(3));
+        assert_eq!(listed(&table, 0), [1]);
     }
 
     #[test]

@@ -172,10 +172,11 @@ impl Run {
 
     /// Reads to the end; false if that did not come in time.
     async fn drain(&mut self, wires: &mut Wires, effects: &mut Vec<crate::driver::Effect>) -> bool {
-        let mut part = vec![0; PART];
+        let mut part = Vec::with_capacity(PART);
         let drained = timeout(DRAIN_WITHIN, async {
-            while let Ok(length @ 1..) = wires.stdout.read(&mut part).await {
-                self.read(&part[..length], effects).await;
+            while let Ok(1..) = wires.stdout.read_buf(&mut part).await {
+                self.read(&part, effects).await;
+                part.clear();
                 self.apply(effects).await;
             }
         });

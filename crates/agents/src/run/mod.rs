@@ -192,7 +192,8 @@ impl Run {
         }
         self.driver.begin(&mut effects);
         self.apply(&mut effects).await;
-        let mut part = vec![0; PART];
+        // Not filled with zeros, so that it takes memory only as far as a program writes.
+        let mut part = Vec::with_capacity(PART);
         let mut reading = true;
         let mut batch = Vec::with_capacity(BATCH);
         let ready_by = Instant::now() + READY_WITHIN;
@@ -228,9 +229,12 @@ impl Run {
                 }
                 () = self.activity.due() => self.activity.flush(&self.manager),
                 // Last, since a program may always have something to say.
-                read = wires.stdout.read(&mut part), if reading => match read {
+                read = wires.stdout.read_buf(&mut part), if reading => match read {
                     Ok(0) | Err(_) => reading = false,
-                    Ok(length) => self.read(&part[..length], &mut effects).await,
+                    Ok(_) => {
+                        self.read(&part, &mut effects).await;
+                        part.clear();
+                    }
                 },
             }
             self.apply(&mut effects).await;

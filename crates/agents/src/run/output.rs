@@ -145,10 +145,10 @@ pub(super) async fn copy_errors(
 ) -> String {
     let mut file = OutputFile::bounded(&path, MAX_ERRORS).await;
     let mut last: Vec<u8> = Vec::new();
-    let mut part = vec![0; 8 << 10];
-    while let Ok(length @ 1..) = stderr.read(&mut part).await {
-        file.write(&part[..length]).await;
-        last.extend_from_slice(&part[..length]);
+    let mut part = Vec::with_capacity(8 << 10);
+    while let Ok(1..) = stderr.read_buf(&mut part).await {
+        file.write(&part).await;
+        last.append(&mut part);
         let surplus = last.len().saturating_sub(SHOWN_ERRORS);
         last.drain(..surplus);
     }

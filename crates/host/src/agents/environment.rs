@@ -1,7 +1,9 @@
 //! The host as the manager of agents sees it.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
 
 use handover_agents::environment::{
     Asked, Change, Environment, NotRecorded, Pending, Start, Started,
@@ -58,12 +60,37 @@ impl Parts {
 }
 
 /// The host around the manager of agents.
-pub struct AgentHost(Arc<Parts>);
+pub struct AgentHost(Arc<Parts>, Mutex<Option<Elsewhere>>);
 
 impl AgentHost {
     /// With these parts.
     pub fn new(parts: Parts) -> Self {
-        Self(Arc::new(parts))
+        Self(Arc::new(parts), Mutex::default())
+    }
+}
+
+/// How long what was seen of other sessions holds: a burst of starts looks once. Manifests are not
+/// newer than that by much.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// The agents of other sessions.
+struct Elsewhere {
+    at: Instant,
+    agents: HashSet<AgentId>,
+}
+
+impl Elsewhere {
+    fn look(parts: &Parts) -> Self {
+        let others = discover_in(&parts.roots).live.into_iter();
+        let agents = others
+            .filter(|found| found.manifest.session_id.as_str() != parts.session)
+            .flat_map(|found| found.manifest.agents)
+            .map(|agent| agent.id)
+            .collect();
+        Self {
+            at: Instant::now(),
+            agents,
+        }
     }
 }
 
@@ -106,11 +133,12 @@ impl Environment for AgentHost {
     }
 
     fn is_taken(&self, id: &AgentId) -> bool {
-        let others = discover_in(&self.0.roots).live.into_iter();
-        others
-            .filter(|found| found.manifest.session_id.as_str() != self.0.session)
-            .flat_map(|found| found.manifest.agents)
-            .any(|agent| agent.id == *id)
+        let mut elsewhere = self.1.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = elsewhere
+            .take()
+            .filter(|known| known.at.elapsed() < LOOK_AGAIN);
+        let known = known.unwrap_or_else(|| Elsewhere::look(&self.0));
+        elsewhere.insert(known).agents.contains(id)
     }
 
     fn output_file(&self, id: &AgentId) -> PathBuf {

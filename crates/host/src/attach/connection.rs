@@ -247,6 +247,8 @@ async fn answer<S: Session>(shared: Arc<Shared<S>>, call: Call, id: Option<Id>) 
     };
     match outcome {
         Ok(Outcome::Answer(result)) => push(&|id| result_line(id, &result)),
+        Ok(Outcome::List(result)) => push(&|id| result_line(id, &*result)),
+        Ok(Outcome::Journal(result)) => push(&|id| result_line(id, &result)),
         Ok(Outcome::Subscribed(result, subscription)) => {
             push(&|id| result_line(id, &result));
             let events = tokio::spawn(subscription.run(outlet.clone()));

@@ -10,8 +10,8 @@ use handover_protocol::{
     ControlReturnParams, ControlSecretParams, ControlStatusParams, DesktopClickParams,
     DesktopDestroyParams, DesktopDragParams, DesktopId, DesktopKeyParams, DesktopLaunchParams,
     DesktopMoveParams, DesktopScreenshotParams, DesktopScrollParams, DesktopTypeParams,
-    DesktopWindowsParams, ErrorCode, HelloParams, JournalParams, LeaseName, LeaseParams,
-    ListParams, ListResult, Method, PROTOCOL_VERSION, PingParams, PingResult, Refusal,
+    DesktopWindowsParams, ErrorCode, HelloParams, JournalParams, JournalResult, LeaseName,
+    LeaseParams, ListParams, ListResult, Method, PROTOCOL_VERSION, PingParams, PingResult, Refusal,
     RequestHumanParams, RequestStatusParams, ResultParams, SteerParams, StopAllInputParams,
     StopAllInputResult, StopParams, StopResult, SubscribeParams, ViewOpenParams,
 };
@@ -49,9 +49,12 @@ pub(super) struct Call {
     pub(super) outlet: Outlet,
 }
 
-/// An answer, or a subscription that begins behind its answer.
+/// An answer, or a subscription that begins behind its answer. Answers that may be long are written out
+/// as they are, without becoming JSON values before.
 pub(super) enum Outcome {
     Answer(Value),
+    List(Box<ListResult>),
+    Journal(JournalResult),
     Subscribed(Value, Box<Subscription>),
 }
 
@@ -102,7 +105,7 @@ pub(super) async fn dispatch<S: Session>(
         }
         Method::List => {
             let ListParams {} = read_params(method, call.params)?;
-            value(shared.list().await)
+            return Ok(Outcome::List(Box::new(shared.list().await)));
         }
         Method::Spawn => value(agents::spawn(shared, &mut call).await?),
         Method::Steer => {
@@ -124,7 +127,7 @@ pub(super) async fn dispatch<S: Session>(
         }
         Method::Journal => {
             let params: JournalParams = read_params(method, call.params)?;
-            value(journal(&shared.store, params).await?)
+            return Ok(Outcome::Journal(journal(&shared.store, params).await?));
         }
         Method::ControlAcquire => {
             let params: ControlAcquireParams = read_params(method, call.params)?;

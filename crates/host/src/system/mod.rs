@@ -5,6 +5,7 @@ pub mod cgroup;
 pub mod clock;
 pub mod creds;
 pub mod descriptors;
+pub mod memory;
 pub mod prctl;
 pub mod process;
 pub mod signals;
