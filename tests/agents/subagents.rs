@@ -1,10 +1,12 @@
 //! Subagents that a program starts by itself are agents too: listed below it, steered directly where
 //! the program's protocol has a way, and else with the reason why not.
 
-use handover_model::{Hold, Reply};
+use std::time::Duration;
+
+use handover_model::{Hold, Outcome, Reply, Request};
 use serde_json::{Value, json};
 
-use crate::support::{Gate, LONG, Program, Stage, eventually};
+use crate::support::{Gate, LONG, Program, Stage, eventually, holds_for};
 
 const TASK: &str = "the-task";
 const ERRAND: &str = "the-errand";
@@ -130,4 +132,70 @@ fn a_subagent_of_codex_is_aborted_with_its_parent() {
 #[test]
 fn a_subagent_of_claude_is_aborted_with_its_parent() {
     aborted_with_its_parent(Program::Claude, claude_spawns());
+}
+
+/// The name that codex gave the subagent which it started, as its model was told.
+fn spawned_by_codex(request: &Request) -> Option<String> {
+    let result = request
+        .tool_results()
+        .find(|result| result.contains("agent_id"))?;
+    let result: Value = serde_json::from_str(result).ok()?;
+    Some(result["agent_id"].as_str()?.to_owned())
+}
+
+#[test]
+fn a_subagent_that_codex_closes_has_ended_and_nobody_waits_for_it() {
+    let stage = Stage::new(Program::Codex);
+    let gate = Gate::new(&stage.session.place);
+    let hold = Hold::new();
+    let errand = [Reply::shell(gate.command()), Reply::text("never said")];
+    stage.model.script(ERRAND, errand);
+    let close = {
+        let hold = hold.clone();
+        move |request: &Request| {
+            let target =
+                spawned_by_codex(request).filter(|_| request.tool_results().count() == 1)?;
+            Some(Reply::after(&hold).and_tool("close_agent", json!({"target": target})))
+        }
+    };
+    stage.model.rule(close);
+    let replies = [codex_spawns(), Reply::text("closed it")];
+    stage.model.script(TASK, replies);
+    let agent = stage.spawn(TASK);
+    gate.reached();
+    hold.release();
+    stage.becomes(&agent, "done");
+    assert_eq!(stage.result(&agent)["text"], "closed it");
+    let mut agents = stage.agents().into_iter();
+    let child = agents.find(|one| one["parent"] == agent.as_str());
+    assert_eq!(child.expect("a subagent")["status"], "aborted");
+    stage.nothing_runs(&gate.mark());
+}
+
+/// An agent whose turn has ended is not done while a subagent of its still works.
+fn outlived(program: Program, spawns: Reply) {
+    let (stage, agent, child, gate, hold) = nested(program, spawns);
+    hold.release();
+    let said_its_last = |request: &Request| {
+        let told = request.holds(TASK) && request.tool_results().next().is_some();
+        told && request.outcome == Outcome::Whole
+    };
+    let turn = stage.model.await_request(said_its_last, LONG);
+    assert!(turn.is_some(), "the parent's turn ends");
+    let both_work = || stage.status(&agent) == "running" && stage.status(id(&child)) == "running";
+    holds_for("both work", Duration::from_millis(500), both_work);
+    gate.open();
+    stage.becomes(id(&child), "done");
+    stage.becomes(&agent, "done");
+    assert!(stage.model.answered(ERRAND));
+}
+
+#[test]
+fn a_subagent_of_codex_outlives_its_parents_turn() {
+    outlived(Program::Codex, codex_spawns());
+}
+
+#[test]
+fn a_subagent_of_claude_outlives_its_parents_turn() {
+    outlived(Program::Claude, claude_spawns());
 }

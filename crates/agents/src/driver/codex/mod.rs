@@ -286,6 +286,12 @@ impl Codex {
                     self.turn_ended(thread, turn, outcome, out);
                 }
             }
+            "thread/closed" => {
+                let turn = self.followed(thread).and_then(|thread| thread.turn.clone());
+                if let Some(turn) = turn {
+                    self.turn_ended(thread, &turn, Outcome::Interrupted, out);
+                }
+            }
             "item/started" | "item/completed" => {
                 if let Some(item) = params.get("item") {
                     let ended = method == "item/completed";

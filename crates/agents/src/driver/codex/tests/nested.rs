@@ -191,6 +191,17 @@ fn a_subagent_is_interrupted_with_all_below_it_and_nothing_else() {
 }
 
 #[test]
+fn a_subagent_whose_thread_is_closed_has_ended() {
+    let mut stage = with_child();
+    notice(&mut stage, "thread/closed", json!({"threadId": "kid"}));
+    notice(&mut stage, "thread/closed", json!({"threadId": "kid"}));
+    let told: Vec<_> = children(&stage).iter().map(|child| child.status).collect();
+    assert_eq!(told, [AgentStatus::Running, AgentStatus::Aborted]);
+    turn_completed(&mut stage, MAIN, "t1", "completed");
+    assert_eq!(ends(&stage).len(), 1);
+}
+
+#[test]
 fn parents_in_a_circle_do_no_harm() {
     let mut stage = with_child();
     turn_started(&mut stage, "other", "o1");
