@@ -167,6 +167,17 @@ fn a_killed_keeper_makes_no_person() {
     assert!(session.events("human_intervention").is_empty());
 }
 
+/// What was started below a keeper that is gone cannot become a host, where it would be a person.
+#[test]
+fn an_orphan_of_a_keeper_becomes_no_host() {
+    let place = Place::new();
+    let mut command = place.handover();
+    command.env("HANDOVER_KEEPER", "1:2").args(["up", "--json"]);
+    let outcome = Running::start(&mut command).finish(LONG);
+    assert_eq!(outcome.refused(), "caller_refused");
+    assert!(place.processes().is_empty());
+}
+
 /// A shell that carries a known agent's environment is no person without a terminal to confirm on.
 #[test]
 fn a_known_agent_program_from_elsewhere_is_no_person() {

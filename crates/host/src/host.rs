@@ -172,7 +172,7 @@ fn system(what: &'static str) -> impl Fn(io::Error) -> HostError {
 /// See [`HostError`].
 pub fn run(options: &HostOptions, ready: impl FnOnce(&Ready)) -> Result<(), HostError> {
     // An agent that starts a host of its own could call itself a person there.
-    if callers::own_keeper().is_some() {
+    if callers::is_below_keeper() {
         return Err(HostError::BelowKeeper);
     }
     prctl::become_subreaper().map_err(system("a subreaper"))?;

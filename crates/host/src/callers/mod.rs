@@ -313,13 +313,15 @@ impl Callers {
     }
 }
 
-/// The desktop or agent below whose keeper this process runs, for a host that is to be started: there
-/// it must not bind, since its callers could not be told apart.
-pub fn own_keeper() -> Option<Owner> {
-    process::ancestry(std::process::id())
-        .ok()?
-        .iter()
-        .find_map(keeper::kept_by)
+/// Whether this process runs below a keeper, or was started below one that is gone. There a host must
+/// not bind, since its callers could not be told apart.
+pub fn is_below_keeper() -> bool {
+    let is_kept = |stat: &Stat| {
+        keeper::kept_by(stat).is_some()
+            || keeper::carries_marker(stat)
+            || Cgroup::root_around(stat.pid).is_some()
+    };
+    process::ancestry(std::process::id()).is_ok_and(|chain| chain.iter().any(is_kept))
 }
 
 /// A process's descriptor becomes readable when it ends, as a zombie already.
