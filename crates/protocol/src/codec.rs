@@ -1,5 +1,8 @@
 //! Lines out of bytes, in pieces of any size and within a limit.
 
+/// Bytes of memory that are kept for the lines to come, after a long one.
+const KEPT: usize = 64 << 10;
+
 /// Splits a stream into lines.
 ///
 /// A line over the limit is reported once, as soon as it is seen to be too long, and the rest of
@@ -39,6 +42,9 @@ impl LineDecoder {
     /// Takes the next bytes of the stream. Call [`Self::next_line`] until it has no more.
     pub fn push(&mut self, bytes: &[u8]) {
         self.buffer.drain(..self.taken);
+        if self.buffer.is_empty() && self.buffer.capacity() > KEPT {
+            self.buffer = Vec::new();
+        }
         self.searched -= self.taken;
         self.taken = 0;
         self.buffer.extend_from_slice(bytes);

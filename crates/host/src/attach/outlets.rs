@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use handover_protocol::server::outlet::Outlet;
+use handover_protocol::server::outlet::{Outlet, Together};
 use handover_protocol::{Interrupt, LeaseEnded, LeaseRequest, LeaseWarning};
 
 use crate::callers::ConnectionId;
@@ -25,6 +25,7 @@ pub enum Notice {
 #[derive(Debug, Clone, Default)]
 pub struct Outlets {
     open: Arc<Mutex<HashMap<ConnectionId, Outlet>>>,
+    together: Together,
 }
 
 impl Outlets {
@@ -48,7 +49,7 @@ impl Outlets {
     }
 
     pub(super) fn add(&self, connection: ConnectionId) -> Outlet {
-        let outlet = Outlet::new();
+        let outlet = Outlet::beside(&self.together);
         self.open().insert(connection, outlet.clone());
         outlet
     }

@@ -17,6 +17,7 @@ use super::dirs::{DirError, private_dir};
 use super::events::Events;
 use super::lock::{FileLock, LockError};
 use super::manifest::ManifestWriter;
+use super::outlet::Together;
 use super::socket::{self, BindError};
 use super::turn_away::Leaving;
 use crate::{
@@ -130,6 +131,8 @@ pub(super) struct Shared<C> {
     pub(super) control: C,
     pub(super) session_id: SessionId,
     pub(super) events: Events,
+    /// What waits for them.
+    pub(super) together: Together,
 }
 
 impl AttachServer {
@@ -169,6 +172,7 @@ impl AttachServer {
             control,
             session_id: identity.session_id,
             events: Events::new(),
+            together: Together::default(),
         });
         let (stopping, stop) = watch::channel(false);
         Ok(Self {

@@ -49,7 +49,7 @@ pub(super) async fn serve<C: AgentControl>(
     mut stopping: watch::Receiver<bool>,
 ) {
     let stream = Arc::new(stream);
-    let outlet = Outlet::new();
+    let outlet = Outlet::beside(&shared.together);
     // A set of one, so that the writer ends with this task however that ends.
     let mut writer = JoinSet::new();
     writer.spawn(write(outlet.clone(), Arc::clone(&stream)));

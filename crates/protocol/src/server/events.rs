@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use tokio::sync::{Notify, watch};
 
-use super::outlet::{Outlet, Room};
+use super::outlet::{Outlet, Room, SharedLine};
 use crate::envelope::notification_line;
 use crate::{
     Actor, AgentId, AgentStatus, Event, Gap, Source, SteerId, SteerState, SubscribeParams,
@@ -53,7 +53,7 @@ struct Kept {
 struct Told {
     kind: Arc<str>,
     agent: Option<AgentId>,
-    line: Arc<[u8]>,
+    line: SharedLine,
 }
 
 /// An event that has not been told.
@@ -325,7 +325,7 @@ impl Subscription {
                 Next::Event(event) => {
                     self.seen += 1;
                     if self.wants(&event) {
-                        outlet.push(event.line.to_vec());
+                        outlet.share(event.line.clone());
                     }
                 }
                 Next::Missing(gap) => {

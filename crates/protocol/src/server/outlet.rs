@@ -8,6 +8,7 @@
 
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::Serialize;
@@ -24,12 +25,46 @@ const MAX_LINES: usize = 65_536;
 /// Below this a subscription may add to the queue.
 const ROOM_BYTES: usize = 256 << 10;
 const ROOM_LINES: usize = 128;
+/// Bytes that may wait for all clients of one server together, however many there are. Beyond them a
+/// client may have as much waiting as its share, and a subscription less.
+const MAX_TOGETHER: usize = 256 << 20;
+const SHARE_BYTES: usize = 64 << 10;
+const SHARE_ROOM_BYTES: usize = SHARE_BYTES / 4;
 /// Lines that are taken out of the queue and written at once; more bytes than these only as one line.
 const WRITE_LINES: usize = 64;
 const WRITE_BYTES: usize = 64 << 10;
 
 /// A line, newline included, that several queues may share.
 pub type SharedLine = Arc<Vec<u8>>;
+
+/// What waits for all clients of one server together. Clones are the same.
+#[derive(Debug, Clone)]
+pub struct Together(Arc<AtomicUsize>, usize);
+
+impl Together {
+    fn limited(bytes: usize) -> Self {
+        Self(Arc::default(), bytes)
+    }
+
+    /// Whether each has to do with its share.
+    fn is_much(&self) -> bool {
+        self.0.load(Ordering::Relaxed) > self.1
+    }
+
+    fn add(&self, bytes: usize) {
+        self.0.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    fn take(&self, bytes: usize) {
+        self.0.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+impl Default for Together {
+    fn default() -> Self {
+        Self::limited(MAX_TOGETHER)
+    }
+}
 
 /// The queue of one connection.
 #[derive(Debug, Clone, Default)]
@@ -39,6 +74,7 @@ pub struct Outlet {
 
 #[derive(Debug, Default)]
 struct Shared {
+    together: Together,
     queue: Mutex<Queue>,
     /// Something was added, or the queue was closed.
     filled: Notify,
@@ -68,9 +104,22 @@ enum End {
 }
 
 impl Outlet {
-    /// Empty and open.
+    /// Empty and open, the only one of its server.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Empty and open, one of several.
+    pub fn beside(together: &Together) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                together: together.clone(),
+                queue: Mutex::default(),
+                filled: Notify::new(),
+                emptied: Notify::new(),
+                closed: Notify::new(),
+            }),
+        }
     }
 
     /// Queues one line, newline included. If it does not fit, the connection ends.
@@ -84,9 +133,16 @@ impl Outlet {
         if queue.end != End::Open {
             return;
         }
+        let together = &self.shared.together;
+        together.add(line.len());
         queue.bytes += line.len();
         queue.lines.push_back(line);
-        if queue.bytes > MAX_BYTES || queue.lines.len() > MAX_LINES {
+        let most = if together.is_much() {
+            SHARE_BYTES
+        } else {
+            MAX_BYTES
+        };
+        if queue.bytes > most || queue.lines.len() > MAX_LINES {
             drop(queue);
             tracing::info!("a client that does not read its answers is disconnected");
             self.close();
@@ -128,7 +184,12 @@ impl Outlet {
         if queue.end != End::Open {
             return Some(Room::Closed);
         }
-        (queue.bytes < ROOM_BYTES && queue.lines.len() < ROOM_LINES).then_some(found)
+        let room = if self.shared.together.is_much() {
+            SHARE_ROOM_BYTES
+        } else {
+            ROOM_BYTES
+        };
+        (queue.bytes < room && queue.lines.len() < ROOM_LINES).then_some(found)
     }
 
     /// Lets the writer end once everything queued is written.
@@ -146,7 +207,7 @@ impl Outlet {
         let mut queue = self.queue();
         queue.end = End::Closed;
         queue.lines.clear();
-        queue.bytes = 0;
+        self.shared.together.take(std::mem::take(&mut queue.bytes));
         drop(queue);
         self.wake_all();
     }
@@ -189,7 +250,7 @@ impl Outlet {
             {
                 let mut queue = self.queue();
                 if !queue.lines.is_empty() {
-                    queue.move_to(batch);
+                    self.shared.together.take(queue.move_to(batch));
                     drop(queue);
                     self.shared.emptied.notify_waiters();
                     return true;
@@ -220,18 +281,28 @@ impl Outlet {
     }
 }
 
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // What nobody has written or closed.
+        let queue = self.queue.get_mut().unwrap_or_else(PoisonError::into_inner);
+        self.together.take(queue.bytes);
+    }
+}
+
 impl Queue {
-    fn move_to(&mut self, batch: &mut Batch) {
+    /// Answers how many bytes it has moved.
+    fn move_to(&mut self, batch: &mut Batch) -> usize {
         let mut bytes = 0;
         while let Some(line) = self.lines.front() {
             let full = batch.lines.len() == WRITE_LINES;
             if full || (!batch.lines.is_empty() && bytes + line.len() > WRITE_BYTES) {
-                return;
+                break;
             }
             bytes += line.len();
-            self.bytes -= line.len();
             batch.lines.extend(self.lines.pop_front());
         }
+        self.bytes -= bytes;
+        bytes
     }
 }
 
@@ -333,6 +404,32 @@ mod tests {
         outlet.closed().await;
         assert_eq!(Arc::strong_count(&line), 1);
         assert_eq!(outlet.room().await, Room::Closed);
+    }
+
+    #[tokio::test]
+    async fn once_much_waits_for_all_together_each_has_to_do_with_its_share() {
+        let together = Together::limited(1 << 20);
+        let waiting = || together.0.load(Ordering::Relaxed);
+        let [hog, modest, late, large] = [(); 4].map(|()| Outlet::beside(&together));
+        let line = |bytes: usize| vec![b'x'; bytes];
+        modest.push(line(SHARE_BYTES - 100));
+        assert_eq!(modest.room().await, Room::AtOnce);
+        hog.push(line((1 << 20) - SHARE_BYTES + 100));
+        // The one that has most is ended by the next line, the others go on within their share.
+        modest.push(line(100));
+        assert!(modest.room_now(Room::AtOnce).is_none());
+        late.push(line(100));
+        assert_eq!(late.room().await, Room::AtOnce);
+        large.push(line(SHARE_BYTES + 1));
+        large.closed().await;
+        hog.push(line(1));
+        hog.closed().await;
+        assert_eq!(waiting(), SHARE_BYTES + 100);
+        large.push(line(1));
+        drop((modest, hog, large));
+        assert_eq!(waiting(), 100);
+        late.close();
+        assert_eq!(waiting(), 0);
     }
 
     #[tokio::test]
