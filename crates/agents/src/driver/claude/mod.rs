@@ -2,8 +2,8 @@
 //!
 //! What the protocol shows of a steer, by the UUID that it is written with: `queued` and `inserted`
 //! by its `command_lifecycle` (and `inserted` by the replay of the message), `sent` by the list of
-//! messages that a model request was made with, `answered` by the list of those that a turn which
-//! completed had taken in. The end of all work is the `idle` of its session state: between the result
+//! messages that a model request is made with, once something has come back for that request,
+//! `answered` by the list of those that a turn which completed had taken in. The end of all work is the `idle` of its session state: between the result
 //! of a turn and that, subagents may work and wake it.
 
 mod asks;
@@ -71,6 +71,7 @@ pub fn create(task: Task) -> Result<(Program, Box<dyn Driver>), Refusal> {
         asks: Asks::default(),
         tasks: Tasks::default(),
         talk: Talk::default(),
+        requested: Vec::new(),
         working: false,
         open: false,
         idle: None,
@@ -118,6 +119,8 @@ struct Claude {
     asks: Asks,
     tasks: Tasks,
     talk: Talk,
+    /// The messages in the model request under way, while nothing has come back for it.
+    requested: Vec<String>,
     /// From `TurnBegan` to `TurnEnded`.
     working: bool,
     /// A turn of the program's is under way; several may follow each other before it is idle.
@@ -154,7 +157,12 @@ impl Driver for Claude {
         match text(&message, "/type").unwrap_or_default() {
             "system" => self.system(&message, out),
             "command_lifecycle" => self.lifecycle(&message, out),
-            "stream_event" => self.talk.part(&message, out),
+            "stream_event" => {
+                if talk::begins(&message) {
+                    self.request_arrived(out);
+                }
+                self.talk.part(&message, out);
+            }
             "assistant" => self.talk.assistant(&message, &mut self.tasks, out),
             "user" => self.user(&message, out),
             "result" => self.turn_ended(&message, out),
@@ -324,10 +332,11 @@ impl Claude {
             "init" => self.session_began(message, out),
             "status" if text(message, "/status") == Some("requesting") => {
                 self.turn_began(out);
-                for uuid in texts(message, "/user_message_uuids") {
-                    self.advance(uuid, SteerState::Sent, out);
-                }
+                let messages = texts(message, "/user_message_uuids");
+                self.requested = messages.map(str::to_owned).collect();
             }
+            // With a status, somebody has answered.
+            "api_retry" if message["error_status"].is_u64() => self.request_arrived(out),
             "session_state_changed" => {
                 self.idle = Some(text(message, "/state") == Some("idle"));
             }
@@ -348,6 +357,13 @@ impl Claude {
         self.hand_kept(out);
     }
 
+    /// Something has come back for the model request under way.
+    fn request_arrived(&mut self, out: &mut Vec<Effect>) {
+        for uuid in std::mem::take(&mut self.requested) {
+            self.advance(&uuid, SteerState::Sent, out);
+        }
+    }
+
     fn turn_began(&mut self, out: &mut Vec<Effect>) {
         if self.phase != Phase::Ready {
             return;
@@ -361,6 +377,10 @@ impl Claude {
 
     fn turn_ended(&mut self, message: &Value, out: &mut Vec<Effect>) {
         self.open = false;
+        if message["api_error_status"].is_u64() {
+            self.request_arrived(out);
+        }
+        self.requested.clear();
         let aborted =
             text(message, "/terminal_reason").is_some_and(|why| why.starts_with("aborted"));
         let failed = message.get("is_error").and_then(Value::as_bool) == Some(true);

@@ -114,6 +114,11 @@ impl Talk {
     }
 }
 
+/// Whether the model begins to answer the agent itself.
+pub(super) fn begins(message: &Value) -> bool {
+    is_own(message) && text(message, "/event/type") == Some("message_start")
+}
+
 /// Whether the agent itself is meant, and none of its subagents.
 fn is_own(message: &Value) -> bool {
     message.get("parent_tool_use_id").is_none_or(Value::is_null)

@@ -72,7 +72,8 @@ pub fn create(task: Task) -> Result<(Program, Box<dyn Driver>), Refusal> {
 enum Phase {
     Working,
     Interrupting,
-    Failed,
+    /// It cannot be driven, or has ended.
+    Over,
 }
 
 /// What we asked the program, by what the answer is for.
@@ -124,7 +125,7 @@ impl Driver for Codex {
     }
 
     fn output(&mut self, data: &[u8], out: &mut Vec<Effect>) {
-        if self.phase == Phase::Failed {
+        if self.phase == Phase::Over {
             return;
         }
         match rpc::parse(data) {
@@ -158,7 +159,7 @@ impl Driver for Codex {
             (None, None) => self.early.as_mut(),
         };
         match thread {
-            _ if self.phase == Phase::Failed => self.receipts.drop(&steer.id, NOT_DRIVEN, out),
+            _ if self.phase == Phase::Over => self.receipts.drop(&steer.id, NOT_DRIVEN, out),
             None => self.receipts.drop(&steer.id, NO_CHILD, out),
             Some(thread) if thread.stopping || self.phase == Phase::Interrupting => {
                 self.receipts.drop(&steer.id, INTERRUPTED, out);
@@ -172,7 +173,7 @@ impl Driver for Codex {
     }
 
     fn interrupt(&mut self, out: &mut Vec<Effect>) {
-        if self.phase == Phase::Failed {
+        if self.phase == Phase::Over {
             out.push(Effect::Settled);
             return;
         }
@@ -214,7 +215,7 @@ impl Driver for Codex {
     }
 
     fn ended(&mut self, _success: bool, out: &mut Vec<Effect>) {
-        self.phase = Phase::Failed;
+        self.phase = Phase::Over;
         self.receipts.close(out);
     }
 }
@@ -251,11 +252,16 @@ impl Codex {
             }
             (Request::Say(thread), Err(failure)) => self.refused(&thread, &failure, out),
             (Request::Interrupt { thread, turn }, Err(failure)) => {
+                let under_way = self
+                    .followed(&thread)
+                    .and_then(|thread| thread.turn.clone());
                 match Refused::read(&failure.message) {
-                    // It ended by itself, and the notice of that is on its way or was missed.
-                    Refused::NoTurn => self.turn_ended(&thread, &turn, Outcome::Interrupted, out),
+                    // It has ended, and the notice of that has not come.
+                    Refused::NoTurn if under_way.as_ref() == Some(&turn) => {
+                        self.turn_ended(&thread, &turn, Outcome::Interrupted, out);
+                    }
                     Refused::OtherTurn(found) => self.turn_began(&thread, found, out),
-                    Refused::Otherwise => {}
+                    Refused::NoTurn | Refused::Otherwise => {}
                 }
             }
             (Request::ReadThread(thread), result) => {
@@ -327,7 +333,7 @@ impl Codex {
     }
 
     fn fail(&mut self, reason: &str, out: &mut Vec<Effect>) {
-        self.phase = Phase::Failed;
+        self.phase = Phase::Over;
         out.push(Effect::Fail(reason.to_owned()));
     }
 }

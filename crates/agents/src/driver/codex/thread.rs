@@ -197,6 +197,8 @@ impl Thread {
     pub(super) fn refused(&mut self) -> Option<Input> {
         let written = |held: &Held| held.stage == Stage::Written;
         let at = self.held.iter().position(written)?;
+        // What was to be interrupted was the turn that this message would have begun.
+        self.stopping &= self.turn.is_some();
         Some(self.held.remove(at).input)
     }
 
@@ -279,10 +281,9 @@ impl Thread {
         receipts: &mut Receipts,
         out: &mut Vec<Effect>,
     ) {
-        if self.turn.as_deref() == Some(turn) {
-            self.turn = None;
+        if self.turn.as_deref().is_none_or(|known| known == turn) {
+            self.no_turn();
         }
-        self.stopping = false;
         self.ended = Some((turn.to_owned(), outcome.clone()));
         if outcome == Outcome::Completed {
             self.answered(u64::MAX, receipts, out);
@@ -293,6 +294,7 @@ impl Thread {
     /// The program says that no turn is under way.
     pub(super) fn no_turn(&mut self) {
         self.turn = None;
+        self.stopping = false;
     }
 
     /// Takes back what was not written. What was is not put to the program again.

@@ -173,7 +173,7 @@ impl Codex {
 
     /// Writes what can be written now, and says so when nothing is under way.
     pub(super) fn advance(&mut self, out: &mut Vec<Effect>) {
-        if self.phase == Phase::Failed {
+        if self.phase == Phase::Over {
             return;
         }
         let mut next = Vec::new();

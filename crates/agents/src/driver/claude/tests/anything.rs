@@ -42,6 +42,7 @@ fn said() -> impl Strategy<Value = Value> {
         task("task_notification"),
         json!({"type": "result", "is_error": false}),
         json!({"type": "result", "is_error": true, "terminal_reason": "aborted_tools"}),
+        json!({"type": "stream_event", "event": {"type": "message_start"}}),
         json!({"type": "nonsense"}),
         json!(7),
     ])

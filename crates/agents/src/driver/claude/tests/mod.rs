@@ -72,6 +72,14 @@ fn requesting(stage: &mut Stage, uuids: &[&str]) {
     }));
 }
 
+/// A model request with these messages, and the beginning of its answer.
+fn sent(stage: &mut Stage, uuids: &[&str]) {
+    requesting(stage, uuids);
+    stage.say(&json!({
+        "type": "stream_event", "parent_tool_use_id": null, "event": {"type": "message_start"},
+    }));
+}
+
 fn result(stage: &mut Stage, text: &str, uuids: &[&str]) {
     stage.say(&json!({
         "type": "result", "subtype": "success", "is_error": false, "result": text,

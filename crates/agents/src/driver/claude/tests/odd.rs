@@ -85,7 +85,7 @@ fn the_turn_has_not_ended_while_a_steer_is_on_its_way() {
     assert_eq!(ends(&stage), []);
     lifecycle(&mut stage, S, "queued");
     lifecycle(&mut stage, S, "started");
-    requesting(&mut stage, &[S]);
+    sent(&mut stage, &[S]);
     result(&mut stage, "second", &[S]);
     idle(&mut stage);
     assert_eq!(stage.receipts(S), ALL_THE_WAY);
@@ -134,6 +134,8 @@ fn a_turn_that_failed_answers_nothing() {
     lifecycle(&mut stage, S, "queued");
     lifecycle(&mut stage, S, "started");
     requesting(&mut stage, &[S]);
+    assert_eq!(stage.receipts(S), ALL_THE_WAY[..2]);
+    stage.say(&json!({"type": "system", "subtype": "api_retry", "error_status": 401}));
     stage.say(&json!({
         "type": "assistant", "error": "authentication_failed", "parent_tool_use_id": null,
         "message": {"id": "x", "content": [{"type": "text", "text": "API Error: 401"}]},
@@ -150,6 +152,22 @@ fn a_turn_that_failed_answers_nothing() {
 }
 
 #[test]
+fn a_request_that_nobody_answered_is_not_claimed_to_have_been_sent() {
+    let mut stage = working();
+    put(&mut stage, S);
+    lifecycle(&mut stage, S, "queued");
+    lifecycle(&mut stage, S, "started");
+    requesting(&mut stage, &[S]);
+    stage.say(&json!({"type": "system", "subtype": "api_retry", "error_status": null}));
+    let of_subagent = json!({
+        "type": "stream_event", "parent_tool_use_id": "call", "event": {"type": "message_start"},
+    });
+    stage.say(&of_subagent);
+    stage.say(&json!({"type": "result", "is_error": true, "result": "no connection"}));
+    assert_eq!(stage.receipts(S), ALL_THE_WAY[..2]);
+}
+
+#[test]
 fn a_steer_that_cuts_a_turn_short_does_not_answer_the_one_before() {
     let mut stage = working();
     for steer in [S, S2] {
@@ -157,7 +175,7 @@ fn a_steer_that_cuts_a_turn_short_does_not_answer_the_one_before() {
         lifecycle(&mut stage, steer, "queued");
     }
     lifecycle(&mut stage, S, "started");
-    requesting(&mut stage, &[S]);
+    sent(&mut stage, &[S]);
     stage.say(&json!({
         "type": "result", "is_error": false, "result": "half", "subtype": "success",
         "terminal_reason": "aborted_streaming", "user_message_uuids": [S],
@@ -165,7 +183,7 @@ fn a_steer_that_cuts_a_turn_short_does_not_answer_the_one_before() {
     lifecycle(&mut stage, S, "cancelled");
     assert_eq!(ends(&stage), []);
     lifecycle(&mut stage, S2, "started");
-    requesting(&mut stage, &[S2]);
+    sent(&mut stage, &[S2]);
     result(&mut stage, "whole", &[S2]);
     idle(&mut stage);
     assert_eq!(stage.receipts(S), ALL_THE_WAY[..3]);

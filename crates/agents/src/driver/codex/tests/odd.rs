@@ -277,6 +277,39 @@ fn an_interrupt_that_finds_no_turn_is_settled() {
 }
 
 #[test]
+fn an_interrupt_that_comes_after_the_end_of_the_turn_changes_nothing_of_it() {
+    let mut stage = working();
+    said(&mut stage, MAIN, "m", "done");
+    stage.act(|driver, out| driver.interrupt(out));
+    turn_completed(&mut stage, MAIN, "t1", "completed");
+    refuse(&mut stage, "turn/interrupt", "no active turn to interrupt");
+    answer(&mut stage, "thread/backgroundTerminals/clean", json!({}));
+    assert_eq!(settled(&stage), 1);
+    put(&mut stage, "s");
+    assert_eq!(
+        last(&stage, "turn/start")["params"]["clientUserMessageId"],
+        "s"
+    );
+}
+
+#[test]
+fn an_interrupt_of_a_turn_that_is_refused_is_over() {
+    let mut stage = working();
+    turn_completed(&mut stage, MAIN, "t1", "completed");
+    put(&mut stage, "s");
+    stage.act(|driver, out| driver.interrupt(out));
+    assert_eq!(settled(&stage), 0);
+    refuse(&mut stage, "turn/start", "no model");
+    assert_eq!(stage.receipts("s"), [SteerState::Dropped]);
+    assert_eq!(settled(&stage), 1);
+    put(&mut stage, "next");
+    assert_eq!(
+        last(&stage, "turn/start")["params"]["clientUserMessageId"],
+        "next"
+    );
+}
+
+#[test]
 fn a_permission_is_asked_and_goes_with_its_turn() {
     let mut stage = working();
     let params = json!({"threadId": MAIN, "command": "make"});
