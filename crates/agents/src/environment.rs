@@ -124,8 +124,14 @@ pub trait Environment: Send + Sync + 'static {
     fn record_soon(&self, change: Change);
     /// False while the record takes nothing.
     fn healthy(&self) -> bool;
-    /// The state under keys that begin so, in the order of the keys.
-    fn stored(&self, prefix: &str) -> Pending<Result<Vec<(String, Value)>, NotRecorded>>;
+    /// The state under keys that begin so, in the order of the keys: of those after `after`, at most
+    /// `limit`.
+    fn stored(
+        &self,
+        prefix: &str,
+        after: &str,
+        limit: usize,
+    ) -> Pending<Result<Vec<(String, Value)>, NotRecorded>>;
     /// The state under one key.
     fn stored_at(&self, key: &str) -> Pending<Result<Option<Value>, NotRecorded>>;
 

@@ -175,6 +175,7 @@ pub fn run(options: &HostOptions, ready: impl FnOnce(&Ready)) -> Result<(), Host
     if callers::is_below_keeper() {
         return Err(HostError::BelowKeeper);
     }
+    memory::share();
     prctl::become_subreaper().map_err(system("a subreaper"))?;
     prctl::forbid_dumps().map_err(system("to forbid dumps"))?;
     let runtime = tokio::runtime::Builder::new_multi_thread()

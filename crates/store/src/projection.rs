@@ -58,17 +58,23 @@ pub(crate) fn get(connection: &Connection, key: &str) -> rusqlite::Result<Option
     text.map(|text| parse(&text)).transpose()
 }
 
-/// Every key that starts with `prefix`, with its value, in byte order of the keys.
+/// The first `limit` keys that start with `prefix` and come after `after`, with their values, in byte
+/// order of the keys.
 pub(crate) fn list(
     connection: &Connection,
     prefix: &str,
+    after: &str,
+    limit: usize,
 ) -> rusqlite::Result<Vec<(String, Value)>> {
     // A scan from the prefix on, rather than LIKE, whose wildcards a key may contain.
-    let mut statement = connection
-        .prepare_cached("SELECT key, value FROM projection WHERE key >= ?1 ORDER BY key")?;
-    let mut rows = statement.query([prefix])?;
+    let mut statement = connection.prepare_cached(
+        "SELECT key, value FROM projection WHERE key >= ?1 AND key > ?2 ORDER BY key",
+    )?;
+    let mut rows = statement.query([prefix, after])?;
     let mut found = Vec::new();
-    while let Some(row) = rows.next()? {
+    while found.len() < limit
+        && let Some(row) = rows.next()?
+    {
         let key: String = row.get(0)?;
         if !key.starts_with(prefix) {
             break;

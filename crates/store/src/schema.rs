@@ -188,6 +188,8 @@ pub(crate) fn open_reader(dir: &Path) -> Result<Connection, StoreError> {
             connection.busy_timeout(BUSY)?;
             // Closing it must not touch the files that the writer uses.
             connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+            // Kilobytes, negative by SQLite's convention. What is read is mostly read once.
+            connection.pragma_update(None, "cache_size", -512)?;
             Ok(connection)
         })
         .map_err(|error| StoreError::sqlite(&path, &error))?;

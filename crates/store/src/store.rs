@@ -171,8 +171,21 @@ impl Store {
         &self,
         prefix: impl Into<String>,
     ) -> Result<Vec<(String, Value)>, StoreError> {
-        let prefix = prefix.into();
-        self.read(move |connection| projection::list(connection, &prefix))
+        self.list_page(prefix, "", usize::MAX).await
+    }
+
+    /// The same for the keys after `after`, at most `limit` of them.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub async fn list_page(
+        &self,
+        prefix: impl Into<String>,
+        after: impl Into<String>,
+        limit: usize,
+    ) -> Result<Vec<(String, Value)>, StoreError> {
+        let (prefix, after) = (prefix.into(), after.into());
+        self.read(move |connection| projection::list(connection, &prefix, &after, limit))
             .await
     }
 

@@ -184,6 +184,10 @@ async fn projections_change_with_their_event() {
         .map(|(key, _)| key)
         .collect();
     assert_eq!(keys, ["control/d%", "control/d1"]);
+    for (after, limit, expected) in [("", 1, "control/d%"), ("control/d%", 9, "control/d1")] {
+        let page = store.list_page("control/", after, limit).await.unwrap();
+        assert_eq!((page.len(), page[0].0.as_str()), (1, expected));
+    }
     store.delete("control/d%").await.unwrap();
     store.close().await.unwrap();
 

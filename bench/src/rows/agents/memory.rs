@@ -2,14 +2,10 @@
 
 use std::fs;
 
-use handover_protocol::Method;
-use serde_json::json;
-
-use super::{LIMIT, session, stored::session_with};
+use super::{running, session, stored::session_with};
 use crate::{
     Outcome,
     figures::{Row, median},
-    place::eventually,
     processor::{memory, resident},
 };
 
@@ -27,15 +23,7 @@ pub fn measure() -> Outcome<Vec<Row>> {
     let host = session.host()?;
     let wire = session.wire()?;
     let with_stored = resident(host)?;
-    for _ in 0..LIVE {
-        wire.spawn("command", "", &["sleep", "1000"])?;
-    }
-    eventually("all agents run", LIMIT, || {
-        let list = wire.call(Method::List, json!({})).ok()?;
-        let running = list["agents"].as_array()?.iter();
-        let running = running.filter(|agent| agent["status"] == "running");
-        (running.count() == LIVE).then_some(())
-    })?;
+    running(&wire, LIVE)?;
     let all = resident(host)?;
     let keepers = keepers(host)?;
     let own: Vec<f64> = keepers

@@ -43,6 +43,19 @@ fn steerable(wire: &Wire, count: usize) -> Outcome<Vec<String>> {
     Ok(agents)
 }
 
+/// Starts so many agents that do nothing, and waits until all of them run.
+fn running(wire: &Wire, count: usize) -> Outcome<()> {
+    for _ in 0..count {
+        wire.spawn("command", "", &["sleep", "1000"])?;
+    }
+    eventually("all agents run", LIMIT, || {
+        let list = wire.call(Method::List, json!({})).ok()?;
+        let agents = list["agents"].as_array()?.iter();
+        let running = agents.filter(|agent| agent["status"] == "running");
+        (running.count() == count).then_some(())
+    })
+}
+
 /// How an agent stands.
 fn status(wire: &Wire, agent: &str) -> Outcome<Value> {
     let list = wire.call(Method::List, json!({}))?;

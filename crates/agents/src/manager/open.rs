@@ -4,12 +4,18 @@ use std::sync::{Arc, Mutex};
 
 use handover_protocol::{AgentId, AgentStatus, SteerState};
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::receipt::is_final;
 use super::table::Table;
-use super::task::{StoredReceipt, TASKS, Task, has_ended, json, receipts_prefix};
+use super::task::{
+    Outcome, StoredReceipt, TASKS, Task, has_ended, json, receipts_prefix, result_key,
+};
 use super::{Inner, Manager, Settings, status_entry, steer};
 use crate::environment::{Change, Environment, NotRecorded};
+
+/// Rows that are read at once.
+const PAGE: usize = 500;
 
 impl Manager {
     /// Reads the tasks of earlier hosts. What those had under way has ended with them: it is
@@ -18,32 +24,20 @@ impl Manager {
     /// # Errors
     /// When the record can be neither read nor written.
     pub async fn open(env: Arc<dyn Environment>, settings: Settings) -> Result<Self, NotRecorded> {
-        let mut table = Table::new();
+        let mut tasks = Vec::new();
         let mut change = Change::default();
-        for (key, value) in env.stored(TASKS).await? {
-            let Ok(mut task) = Task::deserialize(value) else {
-                tracing::warn!(key, "a stored agent cannot be read and is left out");
-                continue;
-            };
-            if !has_ended(task.status) {
-                task.status = AgentStatus::Interrupted;
-                task.finished_at = Some(env.now());
-                close_receipts(&*env, &task.id, &mut change).await?;
-                let why = "the host ended, and the agent with it";
-                change
-                    .entries
-                    .push(status_entry(&task.id, task.status, Some(why), None));
-                change.state.push(task.put());
-                let outcome = super::task::Outcome {
-                    text: String::new(),
-                    error: Some(why.to_owned()),
+        let mut pages = Pages::of(&*env, TASKS);
+        while let Some(page) = pages.next().await? {
+            for (key, value) in page {
+                let Ok(mut task) = Task::deserialize(value) else {
+                    tracing::warn!(key, "a stored agent cannot be read and is left out");
+                    continue;
                 };
-                let key = super::task::result_key(&task.id);
-                if env.stored_at(&key).await?.is_none() {
-                    change.state.push((key, json(&outcome)));
+                if !has_ended(task.status) {
+                    interrupt(&*env, &mut task, &mut change).await?;
                 }
+                tasks.push(task);
             }
-            table.insert(task, None);
         }
         if change != Change::default() {
             env.record(change).await?;
@@ -52,10 +46,62 @@ impl Manager {
             inner: Arc::new(Inner {
                 env,
                 settings,
-                table: Mutex::new(table),
+                table: Mutex::new(Table::of(tasks)),
             }),
         })
     }
+}
+
+/// What is stored, a page after the other: all at once may be much.
+struct Pages<'a> {
+    env: &'a dyn Environment,
+    prefix: &'a str,
+    after: String,
+}
+
+impl<'a> Pages<'a> {
+    fn of(env: &'a dyn Environment, prefix: &'a str) -> Self {
+        Self {
+            env,
+            prefix,
+            after: String::new(),
+        }
+    }
+
+    /// The next page; `None` after the last.
+    async fn next(&mut self) -> Result<Option<Vec<(String, Value)>>, NotRecorded> {
+        let page = self.env.stored(self.prefix, &self.after, PAGE).await?;
+        let Some((last, _)) = page.last() else {
+            return Ok(None);
+        };
+        self.after.clone_from(last);
+        Ok(Some(page))
+    }
+}
+
+/// The agent was under way when its host ended.
+async fn interrupt(
+    env: &dyn Environment,
+    task: &mut Task,
+    change: &mut Change,
+) -> Result<(), NotRecorded> {
+    task.status = AgentStatus::Interrupted;
+    task.finished_at = Some(env.now());
+    close_receipts(env, &task.id, change).await?;
+    let why = "the host ended, and the agent with it";
+    change
+        .entries
+        .push(status_entry(&task.id, task.status, Some(why), None));
+    change.state.push(task.put());
+    let outcome = Outcome {
+        text: String::new(),
+        error: Some(why.to_owned()),
+    };
+    let key = result_key(&task.id);
+    if env.stored_at(&key).await?.is_none() {
+        change.state.push((key, json(&outcome)));
+    }
+    Ok(())
 }
 
 /// What was on its way to the program may have arrived; what was not will not.
@@ -65,13 +111,15 @@ async fn close_receipts(
     change: &mut Change,
 ) -> Result<(), NotRecorded> {
     let prefix = receipts_prefix(id);
-    for (key, value) in env.stored(&prefix).await? {
-        let Ok(mut receipt) = StoredReceipt::deserialize(value) else {
-            continue;
-        };
-        if is_final(receipt.state) {
-            continue;
-        }
+    let mut pages = Pages::of(env, &prefix);
+    let mut stored = Vec::new();
+    while let Some(page) = pages.next().await? {
+        stored.extend(page.into_iter().filter_map(|(key, value)| {
+            let receipt = StoredReceipt::deserialize(value).ok()?;
+            (!is_final(receipt.state)).then_some((key, receipt))
+        }));
+    }
+    for (key, mut receipt) in stored {
         let (state, reason) = match receipt.state {
             SteerState::Accepted => (
                 SteerState::Dropped,

@@ -178,14 +178,24 @@ impl Steers {
 }
 
 impl Table {
-    pub fn new() -> Self {
+    /// With agents that have ended.
+    pub fn of(ended: Vec<Task>) -> Self {
+        let orders = ended.iter().map(|task| (task.id.clone(), task.order));
+        let orders: HashMap<_, _> = orders.collect();
+        let last = orders.values().copied().max().unwrap_or_default();
+        let entry = |task: Task| {
+            let order = task.order;
+            let (work, left) = (None, None);
+            (order, Entry { task, work, left })
+        };
         Self {
-            agents: BTreeMap::new(),
-            orders: HashMap::new(),
+            // From all at once, which takes less memory than from one after the other.
+            agents: ended.into_iter().map(entry).collect(),
+            orders,
             unfinished: BTreeSet::new(),
             queue: VecDeque::new(),
             coming: 0,
-            last: 0,
+            last,
             closing: false,
             people: Rate::of_people(),
             programs: Rate::of_agents(),
@@ -428,7 +438,7 @@ mod tests {
     }
 
     fn table(rows: &[(u64, Option<u64>, AgentStatus)]) -> Table {
-        let mut table = Table::new();
+        let mut table = Table::of(Vec::new());
         for &(order, parent, status) in rows {
             let work = (!has_ended(status)).then(|| Box::new(Work::new(None, None)));
             table.insert(task(order, parent, status), work);

@@ -36,7 +36,7 @@ const LEAVE_WITHIN: Duration = Duration::from_millis(500);
 /// How long is read on after a program has ended, for what it started and left.
 const DRAIN_WITHIN: Duration = Duration::from_secs(1);
 /// Bytes that are read at once.
-const PART: usize = 64 << 10;
+const PART: usize = 16 << 10;
 /// Messages that are taken at once, so that their `handed` is stored at once.
 const BATCH: usize = 64;
 
@@ -195,7 +195,7 @@ impl Run {
         // Not filled with zeros, so that it takes memory only as far as a program writes.
         let mut part = Vec::with_capacity(PART);
         let mut reading = true;
-        let mut batch = Vec::with_capacity(BATCH);
+        let mut batch = Vec::new();
         let ready_by = Instant::now() + READY_WITHIN;
         let exit = loop {
             let deadline = match &self.close {

@@ -145,7 +145,7 @@ pub(super) async fn copy_errors(
 ) -> String {
     let mut file = OutputFile::bounded(&path, MAX_ERRORS).await;
     let mut last: Vec<u8> = Vec::new();
-    let mut part = Vec::with_capacity(8 << 10);
+    let mut part = Vec::with_capacity(2 << 10);
     while let Ok(1..) = stderr.read_buf(&mut part).await {
         file.write(&part).await;
         last.append(&mut part);

@@ -154,12 +154,18 @@ impl Environment for World {
         !self.state().full
     }
 
-    fn stored(&self, prefix: &str) -> Pending<Result<Vec<(String, Value)>, NotRecorded>> {
+    fn stored(
+        &self,
+        prefix: &str,
+        after: &str,
+        limit: usize,
+    ) -> Pending<Result<Vec<(String, Value)>, NotRecorded>> {
         let state = self.state();
         let found = state
             .stored
             .iter()
-            .filter(|(key, _)| key.starts_with(prefix));
+            .filter(|(key, _)| key.starts_with(prefix) && key.as_str() > after)
+            .take(limit);
         let found = found.map(|(key, value)| (key.clone(), value.clone()));
         Box::pin(std::future::ready(Ok(found.collect())))
     }

@@ -122,9 +122,17 @@ impl Environment for AgentHost {
         self.0.store.healthy()
     }
 
-    fn stored(&self, prefix: &str) -> Pending<Result<Vec<(String, Value)>, NotRecorded>> {
-        let (store, prefix) = (self.0.store.clone(), prefix.to_owned());
-        Box::pin(async move { store.list(prefix).await.map_err(|error| refused(&error)) })
+    fn stored(
+        &self,
+        prefix: &str,
+        after: &str,
+        limit: usize,
+    ) -> Pending<Result<Vec<(String, Value)>, NotRecorded>> {
+        let (store, prefix, after) = (self.0.store.clone(), prefix.to_owned(), after.to_owned());
+        Box::pin(async move {
+            let page = store.list_page(prefix, after, limit).await;
+            page.map_err(|error| refused(&error))
+        })
     }
 
     fn stored_at(&self, key: &str) -> Pending<Result<Option<Value>, NotRecorded>> {
