@@ -353,3 +353,21 @@ async fn what_is_aborted_while_it_waits_never_begins_whoever_ends_meanwhile() {
         assert!(began || !world.dir().join(format!("begun{round}")).exists());
     }
 }
+
+#[tokio::test]
+async fn a_turn_that_comes_while_the_disk_is_full_waits_for_the_disk() {
+    let world = World::new();
+    let manager = manager(&world, 1).await;
+    let first = manager
+        .spawn(&person(), shell("until [ -e go ]; do sleep 0.02; done"))
+        .await
+        .unwrap()
+        .id;
+    let second = manager.spawn(&person(), command(&["true"])).await.unwrap();
+    world.full(true);
+    std::fs::write(world.dir().join("go"), "").unwrap();
+    stands(&manager, &first, AgentStatus::Done).await;
+    assert_eq!(manager.status(&second.id), Some(AgentStatus::Queued));
+    world.full(false);
+    stands(&manager, &second.id, AgentStatus::Done).await;
+}

@@ -14,6 +14,7 @@ pub mod codex;
 pub mod command;
 #[cfg(test)]
 mod honest;
+mod json;
 pub mod pi;
 mod receipts;
 #[cfg(test)]

@@ -6,7 +6,7 @@ use super::end::Finish;
 use super::spawn::spawned_entry;
 use super::table::{Native, Work};
 use super::task::{Outcome, Task, has_ended, json, one_line, result_key};
-use super::{Manager, ids, status_entry};
+use super::{Manager, status_entry};
 use crate::driver::Child;
 use crate::environment::Change;
 
@@ -72,6 +72,7 @@ impl Manager {
         if has_ended(child.status) {
             return None;
         }
+        let id = self.inner.fresh_id().ok()?;
         let mut table = self.inner.table();
         let above = match &child.parent {
             Some(parent) => table.native(root, parent).or_else(|| table.get(root))?,
@@ -83,7 +84,6 @@ impl Manager {
             tracing::warn!(agent = %root, "a program has more subagents than are listed");
             return None;
         }
-        let id = ids::fresh(|id| table.get(id).is_some() || self.inner.env.is_taken(id)).ok()?;
         let task = Task {
             order: table.next_order(),
             id: id.clone(),

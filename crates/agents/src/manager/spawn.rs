@@ -1,7 +1,7 @@
 //! Starting agents: who may, how many, and when it is an agent's turn.
 
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use handover_protocol::{
     AgentId, AgentState, AgentStatus, ErrorCode, Refusal, Source, SpawnParams,
@@ -20,6 +20,8 @@ use crate::run::{self, Launch};
 const INBOX: usize = 2048;
 /// The longest name, in characters.
 const MAX_NAME: usize = 100;
+/// How long until a start is tried again that the disk holds up.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// So much of a task is shown, in characters.
 const SHOWN_TASK: usize = 200;
 
@@ -47,6 +49,9 @@ impl Manager {
                 "the record cannot be written, so no agent is started that it would miss; make room on the disk and try again",
             ));
         }
+        let id = inner.fresh_id().map_err(|error| {
+            Refusal::new(ErrorCode::Internal, format!("no random bytes: {error}"))
+        })?;
         let (queued, stored) = {
             let mut table = inner.table();
             if table.closing {
@@ -72,9 +77,6 @@ impl Manager {
                     inner.settings.limits.queued
                 )));
             }
-            let id = ids::fresh(|id| table.get(id).is_some() || inner.env.is_taken(id)).map_err(
-                |error| Refusal::new(ErrorCode::Internal, format!("no random bytes: {error}")),
-            )?;
             let what = driver::Task {
                 prompt: params.prompt.expose().to_owned(),
                 args: params.args.clone().unwrap_or_default(),
@@ -138,6 +140,10 @@ impl Manager {
     /// Starts those whose turn it is.
     pub(crate) fn start_next(&self) {
         let inner = &self.inner;
+        if !inner.env.healthy() {
+            self.start_later();
+            return;
+        }
         loop {
             let mut table = inner.table();
             let Some(id) = table.next_to_start(&inner.settings.limits) else {
@@ -171,6 +177,22 @@ impl Manager {
 }
 
 impl Manager {
+    /// What waits for its turn waits also while the record takes nothing.
+    fn start_later(&self) {
+        {
+            let mut table = self.inner.table();
+            if table.queued() == 0 || std::mem::replace(&mut table.starts_later, true) {
+                return;
+            }
+        }
+        let manager = self.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(LOOK_AGAIN).await;
+            manager.inner.table().starts_later = false;
+            manager.start_next();
+        });
+    }
+
     /// An agent whose run has broken down is not shown as running for ever. Its processes end with the
     /// keeper that the run held.
     async fn outlive(self, id: AgentId, run: tokio::task::JoinHandle<()>) {
@@ -191,6 +213,12 @@ impl Manager {
 }
 
 impl Inner {
+    /// A name that no agent has, here or in another live session.
+    pub(super) fn fresh_id(&self) -> Result<AgentId, getrandom::Error> {
+        // Other sessions are looked at without the lock.
+        ids::fresh(|id| self.table().get(id).is_some() || self.env.is_taken(id))
+    }
+
     /// The parent of a new agent: an agent's child is its own, a person may name one.
     fn parent_for(&self, by: &By, wanted: Option<&AgentId>) -> Result<Option<AgentId>, Refusal> {
         match (by.source, by.agent()) {

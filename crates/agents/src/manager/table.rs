@@ -28,6 +28,8 @@ pub(crate) struct Table {
     last: u64,
     /// Set when the session ends: nothing begins any more.
     pub closing: bool,
+    /// A start is tried again in a while.
+    pub starts_later: bool,
     /// What people start.
     pub people: Rate,
     /// What agents start.
@@ -197,6 +199,7 @@ impl Table {
             coming: 0,
             last,
             closing: false,
+            starts_later: false,
             people: Rate::of_people(),
             programs: Rate::of_agents(),
         }

@@ -1,5 +1,6 @@
 //! Messages of the agent client protocol, version 1: JSON-RPC, one object a line.
 
+use crate::driver::json::line;
 use serde_json::{Value, json};
 
 use crate::driver::{Task, ToolServer};
@@ -153,10 +154,4 @@ fn server(tools: &ToolServer) -> Option<Value> {
 /// The parameters of `session/prompt` and of `_session/steering`.
 pub fn prompt(session: &str, text: &str) -> Value {
     json!({"sessionId": session, "prompt": [{"type": "text", "text": text}]})
-}
-
-fn line(message: &Value) -> Vec<u8> {
-    let mut line = message.to_string().into_bytes();
-    line.push(b'\n');
-    line
 }

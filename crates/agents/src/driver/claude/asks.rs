@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::wire::{self, text};
+use super::wire;
+use crate::driver::json::text;
 use crate::driver::shorten::{shorten, summary};
 use crate::driver::{Effect, MAX_SUMMARY};
 

@@ -24,7 +24,8 @@ use self::asks::Asks;
 use self::talk::Talk;
 use self::tasks::Tasks;
 use self::uuid::{Message, Names};
-use self::wire::{text, texts};
+use self::wire::texts;
+use super::json::text;
 use super::receipts::Receipts;
 use super::{Capabilities, Driver, Effect, Framing, Program, Steer, Task};
 

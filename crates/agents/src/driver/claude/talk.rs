@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use serde_json::Value;
 
 use super::tasks::Tasks;
-use super::wire::text;
 use crate::driver::Effect;
+use crate::driver::json::text;
 use crate::driver::shorten::summary;
 
 /// The most tool calls whose end is awaited.

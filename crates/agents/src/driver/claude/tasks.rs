@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use handover_protocol::AgentStatus;
 use serde_json::Value;
 
-use super::wire::text;
+use crate::driver::json::text;
 use crate::driver::{Child, Effect};
 
 /// Why no subagent can be steered.

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::wire::{text, texts};
+use super::wire::texts;
+use crate::driver::json::text;
 
 /// The oldest version that shows what becomes of a message.
 const OLDEST: [u64; 3] = [2, 1, 332];

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::driver::json::line;
 use handover_protocol::SteerWhen;
 use serde_json::{Value, json};
 
@@ -76,21 +77,10 @@ pub(super) fn refuse(id: &str, error: &str) -> Vec<u8> {
     line(&json!({"type": "control_response", "response": response}))
 }
 
-/// The text at a JSON pointer.
-pub(super) fn text<'a>(value: &'a Value, pointer: &str) -> Option<&'a str> {
-    value.pointer(pointer).and_then(Value::as_str)
-}
-
 /// The texts in the list at a JSON pointer.
 pub(super) fn texts<'a>(value: &'a Value, pointer: &str) -> impl Iterator<Item = &'a str> {
     let list = value.pointer(pointer).and_then(Value::as_array);
     list.into_iter().flatten().filter_map(Value::as_str)
-}
-
-fn line(message: &Value) -> Vec<u8> {
-    let mut bytes = message.to_string().into_bytes();
-    bytes.push(b'\n');
-    bytes
 }
 
 #[cfg(test)]

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::rpc::{self, text};
+use super::rpc;
 use crate::driver::Effect;
 use crate::driver::MAX_SUMMARY;
+use crate::driver::json::text;
 use crate::driver::shorten::shorten;
 
 /// The most questions open at once; further ones are declined.

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::rpc::text;
 use crate::driver::MAX_SUMMARY;
+use crate::driver::json::text;
 use crate::driver::shorten::{shorten, summary};
 
 /// What an item shows.

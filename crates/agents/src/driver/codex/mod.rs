@@ -25,9 +25,10 @@ use handover_protocol::{ErrorCode, Refusal, SteerWhen};
 use serde_json::{Value, json};
 
 use self::asks::Asks;
-use self::rpc::{Failure, Incoming, text};
+use self::rpc::{Failure, Incoming};
 use self::thread::{Input, Kind, Outcome, Thread};
 use self::turns::{Refused, outcome};
+use super::json::text;
 use super::receipts::Receipts;
 use super::{Capabilities, Driver, Effect, Framing, Program, Steer, Task};
 

@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use crate::driver::json::{line, text};
+
 /// What the program said.
 #[derive(Debug, PartialEq)]
 pub(super) enum Incoming {
@@ -83,17 +85,6 @@ pub(super) fn answer(id: &Value, result: Value) -> Vec<u8> {
 pub(super) fn refuse(id: &Value, message: &str) -> Vec<u8> {
     // -32601 is JSON-RPC's "method not found".
     line(&json!({"id": id, "error": {"code": -32601, "message": message}}))
-}
-
-/// The text at a JSON pointer.
-pub(super) fn text<'a>(value: &'a Value, pointer: &str) -> Option<&'a str> {
-    value.pointer(pointer).and_then(Value::as_str)
-}
-
-fn line(message: &Value) -> Vec<u8> {
-    let mut bytes = message.to_string().into_bytes();
-    bytes.push(b'\n');
-    bytes
 }
 
 #[cfg(test)]

@@ -3,9 +3,9 @@
 use handover_protocol::AgentStatus;
 use serde_json::{Value, json};
 
-use super::rpc::text;
 use super::thread::{Kind, Thread};
 use super::{Codex, Request};
+use crate::driver::json::text;
 use crate::driver::{Child, Effect};
 
 /// The most threads that are followed; what codex spawns beyond is not listed.

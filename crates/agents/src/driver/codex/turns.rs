@@ -3,10 +3,11 @@
 use serde_json::{Value, json};
 
 use super::items::{self, Item};
-use super::rpc::{self, Failure, text};
+use super::rpc::{self, Failure};
 use super::thread::{Input, Kind, Outcome, Thread};
 use super::{Codex, INTERRUPTED, Phase, Request};
 use crate::driver::Effect;
+use crate::driver::json::text;
 
 impl Codex {
     pub(super) fn turn_began(&mut self, name: &str, turn: &str, out: &mut Vec<Effect>) {

@@ -25,6 +25,7 @@ use serde_json::{Value, json};
 use self::dialog::Dialogs;
 use self::ledger::Ledger;
 use self::protocol::{Message, Outcome, Response, Said, Tool};
+use super::json::line;
 use super::shorten::{shorten, summary};
 use super::{Capabilities, Driver, Effect, Steer};
 
@@ -569,10 +570,4 @@ fn tool_effect(tool: Tool, ended: bool, out: &mut Vec<Effect>) {
         ended,
         summary: if ended { None } else { summary(&tool.args) },
     });
-}
-
-fn line(message: &Value) -> Vec<u8> {
-    let mut line = message.to_string().into_bytes();
-    line.push(b'\n');
-    line
 }
