@@ -77,7 +77,7 @@ pub fn desktops(desktops: &[DesktopView]) -> String {
             )
         });
         table.row([
-            desktop.id.to_string(),
+            plain(desktop.id.as_str()),
             desktop.size.to_string(),
             control(desktop.control, desktop.phase).to_owned(),
             desktop.epoch.to_string(),

@@ -21,7 +21,7 @@ mod turns;
 
 use std::collections::BTreeMap;
 
-use handover_protocol::{ErrorCode, Refusal, SteerWhen};
+use handover_protocol::{ErrorCode, Refusal, SteerId, SteerWhen};
 use serde_json::{Value, json};
 
 use self::asks::Asks;
@@ -83,7 +83,11 @@ enum Request {
     Initialize,
     StartThread,
     /// A message for a thread.
-    Say(String),
+    Say {
+        thread: String,
+        /// `None` for the task.
+        steer: Option<SteerId>,
+    },
     Interrupt {
         thread: String,
         turn: String,
@@ -247,11 +251,13 @@ impl Codex {
             (Request::Initialize | Request::StartThread, Err(failure)) => {
                 self.fail(&format!("codex does not start: {}", failure.message), out);
             }
-            (Request::Say(thread), Ok(result)) => {
+            (Request::Say { thread, steer }, Ok(result)) => {
                 let turn = text(&result, "/turnId").or_else(|| text(&result, "/turn/id"));
-                self.accepted(&thread, turn.unwrap_or_default(), out);
+                self.accepted(&thread, steer.as_ref(), turn.unwrap_or_default(), out);
             }
-            (Request::Say(thread), Err(failure)) => self.refused(&thread, &failure, out),
+            (Request::Say { thread, steer }, Err(failure)) => {
+                self.refused(&thread, steer.as_ref(), &failure, out);
+            }
             (Request::Interrupt { thread, turn }, Err(failure)) => {
                 let under_way = self
                     .followed(&thread)

@@ -176,12 +176,20 @@ impl Thread {
     }
 
     /// The program took the message for this turn.
-    pub(super) fn accepted(&mut self, turn: &str, receipts: &mut Receipts, out: &mut Vec<Effect>) {
+    pub(super) fn accepted(
+        &mut self,
+        said: Option<&SteerId>,
+        turn: &str,
+        receipts: &mut Receipts,
+        out: &mut Vec<Effect>,
+    ) {
         // The task itself has no name of ours among the items, and needs none: no receipt is given for it.
         self.held
             .retain(|held| held.stage != Stage::Written || held.input.steer.is_some());
         for held in &mut self.held {
-            if let (Stage::Written, Some(steer)) = (&held.stage, &held.input.steer) {
+            if let (Stage::Written, Some(steer)) = (&held.stage, &held.input.steer)
+                && said == Some(steer)
+            {
                 receipts.advance(steer, SteerState::Queued, out);
                 held.stage = Stage::Accepted {
                     turn: turn.to_owned(),
@@ -193,9 +201,10 @@ impl Thread {
         }
     }
 
-    /// The program did not take the message; it is handed back.
-    pub(super) fn refused(&mut self) -> Option<Input> {
-        let written = |held: &Held| held.stage == Stage::Written;
+    /// The program did not take the message, the task itself if `None`; it is handed back.
+    pub(super) fn refused(&mut self, said: Option<&SteerId>) -> Option<Input> {
+        let written =
+            |held: &Held| held.stage == Stage::Written && held.input.steer.as_ref() == said;
         let at = self.held.iter().position(written)?;
         // What was to be interrupted was the turn that this message would have begun.
         self.stopping &= self.turn.is_some();

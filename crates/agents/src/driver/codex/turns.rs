@@ -1,5 +1,6 @@
 //! The turns of codex's threads, and the messages that go into them.
 
+use handover_protocol::SteerId;
 use serde_json::{Value, json};
 
 use super::items::{self, Item};
@@ -99,16 +100,29 @@ impl Codex {
         }
     }
 
-    pub(super) fn accepted(&mut self, name: &str, turn: &str, out: &mut Vec<Effect>) {
+    pub(super) fn accepted(
+        &mut self,
+        name: &str,
+        said: Option<&SteerId>,
+        turn: &str,
+        out: &mut Vec<Effect>,
+    ) {
         if let Some(thread) = self.threads.get_mut(name) {
-            thread.accepted(turn, &mut self.receipts, out);
+            thread.accepted(said, turn, &mut self.receipts, out);
         }
         self.turn_began(name, turn, out);
         self.announce_idle(name, out);
     }
 
-    pub(super) fn refused(&mut self, name: &str, failure: &Failure, out: &mut Vec<Effect>) {
-        let Some(input) = self.threads.get_mut(name).and_then(Thread::refused) else {
+    pub(super) fn refused(
+        &mut self,
+        name: &str,
+        said: Option<&SteerId>,
+        failure: &Failure,
+        out: &mut Vec<Effect>,
+    ) {
+        let thread = self.threads.get_mut(name);
+        let Some(input) = thread.and_then(|thread| thread.refused(said)) else {
             return;
         };
         let Some(steer) = input.steer.clone() else {
@@ -219,7 +233,10 @@ impl Codex {
     }
 
     pub(super) fn say(&mut self, name: &str, input: Input, out: &mut Vec<Effect>) {
-        let id = self.number(Request::Say(name.to_owned()));
+        let id = self.number(Request::Say {
+            thread: name.to_owned(),
+            steer: input.steer.clone(),
+        });
         let Some(thread) = self.threads.get_mut(name) else {
             return;
         };
