@@ -1,6 +1,7 @@
 //! `subscribe` and `journal`: the record as it was and as it grows.
 
 use std::pin::pin;
+use std::time::Duration;
 
 use handover_protocol::server::outlet::{Outlet, Room};
 use handover_protocol::{
@@ -11,6 +12,8 @@ use handover_store::{Live, LiveItem, Query, Store, StoreError};
 
 /// Events that a subscription reads at once while it catches up.
 const CATCH_UP: usize = 200;
+/// How long a subscription waits when the record has too much to read.
+const AGAIN: Duration = Duration::from_millis(20);
 
 /// One page of the record.
 pub(super) async fn journal(
@@ -144,6 +147,8 @@ impl Subscription {
                     }
                     self.seen = page.next;
                 }
+                // Many come back at once: nothing is lost by waiting for the others.
+                Err(StoreError::QueueFull) => tokio::time::sleep(AGAIN).await,
                 Err(error) => {
                     tracing::warn!(%error, "a subscription could not read the record");
                     let from = self.seen + 1;

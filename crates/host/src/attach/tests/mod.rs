@@ -47,6 +47,10 @@ impl Harness {
     }
 
     async fn with(options: Options) -> Self {
+        Self::within(options, limits()).await
+    }
+
+    async fn within(options: Options, limits: ConnectionLimits) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open(dir.path(), options).unwrap();
         let requests = Arc::new(Requests::open(store.clone()).await.unwrap());
@@ -58,7 +62,7 @@ impl Harness {
             store: store.clone(),
             requests: Arc::clone(&requests),
             outlets: outlets.clone(),
-            limits: limits(),
+            limits,
         };
         let server = Some(Server::start(listener, parts).unwrap());
         Self {

@@ -4,7 +4,7 @@ use handover_protocol::Method;
 use handover_store::{Mode, NewEvent, Options, Source};
 use serde_json::{Value, json};
 
-use super::{Client, Harness};
+use super::{Client, ConnectionLimits, Harness};
 
 async fn fill(harness: &Harness, count: u64) {
     for n in 0..count {
@@ -164,5 +164,27 @@ async fn a_fast_reader_misses_nothing_however_short_the_memory() {
     fill(&harness, 100).await;
     for seq in 1..=100 {
         assert_eq!(news(&mut client).await, ("event".into(), seq));
+    }
+}
+
+#[tokio::test]
+async fn all_that_come_back_at_once_get_everything() {
+    // More than the record reads for at once.
+    const CLIENTS: usize = 400;
+    let limits = ConnectionLimits::within(8 * CLIENTS as u64);
+    let harness = Harness::within(Options::new(Mode::Create), limits).await;
+    fill(&harness, 20).await;
+    let mut clients = Vec::new();
+    for _ in 0..CLIENTS {
+        let mut client = harness.connect().await;
+        client.send("subscribe", json!({"since": 0})).await;
+        clients.push(client);
+    }
+    for client in &mut clients {
+        let begun = client.line().await.unwrap();
+        assert_eq!(begun["result"], json!({"cursor": 0}));
+        for seq in 1..=20 {
+            assert_eq!(news(client).await, ("event".into(), seq));
+        }
     }
 }
