@@ -6,10 +6,12 @@
 //! - [`environment`]: what the manager asks of the host around it.
 #![forbid(unsafe_code)]
 
+mod decision;
 pub mod driver;
 pub mod environment;
 pub mod manager;
 mod run;
 
+pub use decision::decision;
 pub use environment::{By, Environment};
 pub use manager::{BULK, Limits, Manager, Settings};

@@ -207,6 +207,10 @@ async fn bad_input_names_the_offender() {
         ("cwd", json!({"cwd": "/no/such/directory"})),
         ("display", json!({"display": true})),
         ("args", json!({"args": []})),
+        ("args", json!({"args": ["a\0b"]})),
+        ("env", json!({"env": {"": "x"}})),
+        ("env", json!({"env": {"A=B": "x"}})),
+        ("env", json!({"env": {"A": "\0"}})),
     ];
     for (parameter, wrong) in cases {
         let mut params = serde_json::to_value(command(&["true"])).unwrap();

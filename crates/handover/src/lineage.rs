@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use handover_protocol::{AgentId, AgentStatus, AgentView};
+use handover_protocol::{AgentId, AgentView};
 
 /// Steps down that a tree shows; what is deeper is shown at this depth.
 const DEEPEST: usize = 16;
@@ -87,7 +87,7 @@ pub fn newest(agents: &[AgentView], most: usize) -> Vec<AgentView> {
     let mut kept = HashSet::new();
     let mut over = 0;
     for agent in agents.iter().rev() {
-        if ended(agent.status) {
+        if agent.status.has_ended() {
             over += 1;
             if over > most {
                 continue;
@@ -101,21 +101,6 @@ pub fn newest(agents: &[AgentView], most: usize) -> Vec<AgentView> {
     }
     let kept = agents.iter().filter(|agent| kept.contains(&agent.id));
     kept.cloned().collect()
-}
-
-/// Whether nothing more will come of an agent in this state.
-pub fn ended(status: AgentStatus) -> bool {
-    match status {
-        AgentStatus::Queued
-        | AgentStatus::Starting
-        | AgentStatus::Running
-        | AgentStatus::Waiting => false,
-        AgentStatus::Done
-        | AgentStatus::Failed
-        | AgentStatus::Aborted
-        | AgentStatus::CancelledBeforeStart
-        | AgentStatus::Interrupted => true,
-    }
 }
 
 #[cfg(test)]

@@ -34,6 +34,9 @@ use crate::system::process::{self, ProcessIdentity};
 use crate::system::signals::StopSignals;
 use crate::system::{clock, descriptors, memory, prctl, socket};
 
+/// How long a session that ended without order is kept at least, to be brought back.
+const FORGOTTEN_AFTER: Duration = Duration::from_secs(7 * 24 * 3600);
+
 /// How long hosts that start at the same time wait for each other.
 const START_WITHIN: Duration = Duration::from_secs(10);
 
@@ -518,15 +521,35 @@ fn prune(roots: &Roots) {
     let Ok(root) = roots.state() else {
         return;
     };
-    let living = session::list(roots).unwrap_or_default();
-    let is_live = |dir: &Path| {
-        living
+    let known = session::list(roots).unwrap_or_default();
+    let is_kept = |dir: &Path| {
+        known
             .iter()
-            .any(|session| session.state_dir == dir && session.state == SessionState::Live)
+            .filter(|session| session.state_dir == dir)
+            .any(|session| match session.state {
+                SessionState::Live => true,
+                SessionState::Crashed | SessionState::Damaged => !is_older(dir, FORGOTTEN_AFTER),
+                SessionState::Ended => false,
+            })
     };
-    if let Err(error) = handover_store::prune(&root, Limits::default(), is_live) {
-        tracing::warn!(%error, "failed to prune");
+    match handover_store::prune(&root, Limits::default(), is_kept) {
+        Ok(pruned) => {
+            for dir in pruned.removed {
+                tracing::info!(dir = %dir.display(), "removed the record of an old session");
+            }
+        }
+        Err(error) => tracing::warn!(%error, "failed to prune"),
     }
+}
+
+/// Whether nothing in a directory has changed for so long; not if that cannot be seen.
+fn is_older(dir: &Path, age: Duration) -> bool {
+    let latest = std::fs::read_dir(dir)
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| entry.ok()?.metadata().ok()?.modified().ok())
+        .max();
+    latest.is_some_and(|latest| latest.elapsed().is_ok_and(|since| since > age))
 }
 
 /// The log of this host. A host that cannot write it works all the same.

@@ -32,6 +32,20 @@ pub enum AgentStatus {
     Interrupted,
 }
 
+impl AgentStatus {
+    /// Whether nothing more will come of an agent that stands so.
+    pub const fn has_ended(self) -> bool {
+        match self {
+            Self::Queued | Self::Starting | Self::Running | Self::Waiting => false,
+            Self::Done
+            | Self::Failed
+            | Self::Aborted
+            | Self::CancelledBeforeStart
+            | Self::Interrupted => true,
+        }
+    }
+}
+
 /// Who asks for an agent, as `hello` told the caller.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

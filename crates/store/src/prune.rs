@@ -11,17 +11,17 @@ use crate::schema::DATABASE;
 /// What ended sessions may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of all sessions together, live ones included.
+    /// Bytes of the ended sessions together.
     pub bytes: u64,
     /// How many ended sessions are kept.
     pub ended_sessions: usize,
 }
 
 impl Default for Limits {
-    /// 100 MiB and 20 ended sessions.
+    /// 1 GiB and 20 ended sessions.
     fn default() -> Self {
         Self {
-            bytes: 100 << 20,
+            bytes: 1 << 30,
             ended_sessions: 20,
         }
     }
@@ -32,7 +32,7 @@ impl Default for Limits {
 pub struct Pruned {
     /// The directories of the sessions that were removed.
     pub removed: Vec<PathBuf>,
-    /// Bytes that the remaining sessions take.
+    /// Bytes that the remaining ended sessions take.
     pub bytes: u64,
 }
 
@@ -40,32 +40,33 @@ struct Session {
     dir: PathBuf,
     bytes: u64,
     used: SystemTime,
-    live: bool,
+    kept: bool,
 }
 
 /// Removes the oldest ended sessions below `root` until the limits hold.
 ///
-/// `is_live` is asked for each session's directory, and again right before a removal, so that a session
-/// that was brought back meanwhile is kept; a live one is never removed, even when it alone exceeds the
-/// limit. Directories that hold no record are not sessions and stay.
+/// `is_kept` is asked for each session's directory, and again right before a removal, so that a session
+/// that was brought back meanwhile is kept. Those that it answers for are neither removed nor counted: what
+/// a live one takes is no reason to remove others. Directories that hold no record are not sessions and stay.
 ///
 /// # Errors
 /// When `root` cannot be read. A session that cannot be removed is left, logged and counted.
 pub fn prune(
     root: &Path,
     limits: Limits,
-    is_live: impl Fn(&Path) -> bool,
+    is_kept: impl Fn(&Path) -> bool,
 ) -> Result<Pruned, StoreError> {
-    let mut sessions = find(root, &is_live)?;
+    let mut sessions = find(root, &is_kept)?;
     sessions.sort_by_key(|session| session.used);
+    sessions.retain(|session| !session.kept);
     let mut bytes: u64 = sessions.iter().map(|session| session.bytes).sum();
-    let mut ended = sessions.iter().filter(|session| !session.live).count();
+    let mut ended = sessions.len();
     let mut removed = Vec::new();
-    for session in sessions.into_iter().filter(|session| !session.live) {
+    for session in sessions {
         if ended <= limits.ended_sessions && bytes <= limits.bytes {
             break;
         }
-        if is_live(&session.dir) {
+        if is_kept(&session.dir) {
             ended -= 1;
             continue;
         }
@@ -83,7 +84,7 @@ pub fn prune(
     Ok(Pruned { removed, bytes })
 }
 
-fn find(root: &Path, is_live: impl Fn(&Path) -> bool) -> Result<Vec<Session>, StoreError> {
+fn find(root: &Path, is_kept: impl Fn(&Path) -> bool) -> Result<Vec<Session>, StoreError> {
     let entries = match fs::read_dir(root) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -103,7 +104,7 @@ fn find(root: &Path, is_live: impl Fn(&Path) -> bool) -> Result<Vec<Session>, St
         sessions.push(Session {
             bytes: size(&dir),
             used: last_use(&dir, &record),
-            live: is_live(&dir),
+            kept: is_kept(&dir),
             dir,
         });
     }

@@ -10,7 +10,7 @@ use std::path::Path;
 use handover_protocol::{SteerId, SteerState, SteerWhen};
 use serde_json::Value;
 
-use super::{Driver, Effect, Program, Steer, Task};
+use super::{Child, Driver, Effect, Program, Steer, Task};
 
 /// One line of a transcript.
 #[derive(Clone, Debug)]
@@ -166,6 +166,50 @@ impl Stage {
                 Effect::Receipt {
                     steer: of, state, ..
                 } if *of == steer => Some(*state),
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// The ends of turns that were told: what was said, and the error.
+    pub fn ends(&self) -> Vec<(String, Option<String>)> {
+        self.effects
+            .iter()
+            .filter_map(|effect| match effect {
+                Effect::TurnEnded { text, error } => Some((text.clone(), error.clone())),
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// The subagents that were told of, in order.
+    pub fn children(&self) -> Vec<Child> {
+        self.effects
+            .iter()
+            .filter_map(|effect| match effect {
+                Effect::Child(child) => Some(child.clone()),
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// How often this was wanted.
+    pub fn count(&self, wanted: &Effect) -> usize {
+        self.effects
+            .iter()
+            .filter(|effect| *effect == wanted)
+            .count()
+    }
+
+    /// Readiness, turns and quiet, in order.
+    pub fn course(&self) -> Vec<&'static str> {
+        self.effects
+            .iter()
+            .filter_map(|effect| match effect {
+                Effect::Ready => Some("ready"),
+                Effect::TurnBegan => Some("began"),
+                Effect::TurnEnded { .. } => Some("ended"),
+                Effect::Settled => Some("settled"),
                 _ => None,
             })
             .collect()

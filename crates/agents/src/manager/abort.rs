@@ -11,7 +11,6 @@ use tokio::time::Instant;
 
 use super::Finish;
 use super::table::{Ending, Native};
-use super::task::has_ended;
 use super::{Manager, Outcome, refuse};
 use crate::environment::{By, Change, Entry as RecordEntry};
 use crate::run::{GRACE, Order, SETTLE};
@@ -50,7 +49,7 @@ impl Manager {
             states.push(AgentState { id: one, status });
         }
         let own = states.remove(0);
-        if !has_ended(own.status) {
+        if !own.status.has_ended() {
             return Err(Refusal::new(
                 ErrorCode::Timeout,
                 format!("agent {id} has not ended within {} s", WITHIN.as_secs()),

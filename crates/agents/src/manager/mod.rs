@@ -37,7 +37,7 @@ use crate::environment::{By, Change, Entry as RecordEntry, Environment};
 use crate::run::Order;
 use limits::LISTED_ENDED;
 use table::Table;
-use task::{has_ended, result_key};
+use task::result_key;
 
 /// What a manager is to be.
 #[derive(Clone, Debug)]
@@ -165,7 +165,7 @@ impl Inner {
 
     /// Sets the status of an unfinished agent and records it.
     pub(crate) fn set_status(&self, id: &AgentId, status: AgentStatus) {
-        debug_assert!(!has_ended(status));
+        debug_assert!(!status.has_ended());
         let mut table = self.table();
         let Some(entry) = table.get_mut(id) else {
             return;

@@ -5,7 +5,7 @@ use handover_protocol::{AgentId, AgentStatus};
 use super::end::Finish;
 use super::spawn::spawned_entry;
 use super::table::{Native, Work};
-use super::task::{Outcome, Task, has_ended, json, one_line, result_key};
+use super::task::{Outcome, Task, json, one_line, result_key};
 use super::{Manager, status_entry};
 use crate::driver::Child;
 use crate::environment::Change;
@@ -32,7 +32,7 @@ impl Manager {
         };
         let steerable = entry.task.not_steerable == child.not_steerable;
         entry.task.not_steerable = child.not_steerable;
-        if has_ended(child.status) {
+        if child.status.has_ended() {
             drop(table);
             let outcome = Outcome {
                 text: child.text.unwrap_or_default(),
@@ -69,7 +69,7 @@ impl Manager {
 
     fn list_child(&self, root: &AgentId, child: &Child) -> Option<AgentId> {
         // News of the end of one that was never listed adds nothing.
-        if has_ended(child.status) {
+        if child.status.has_ended() {
             return None;
         }
         let id = self.inner.fresh_id().ok()?;

@@ -8,9 +8,7 @@ use serde_json::Value;
 
 use super::receipt::is_final;
 use super::table::Table;
-use super::task::{
-    Outcome, StoredReceipt, TASKS, Task, has_ended, json, receipts_prefix, result_key,
-};
+use super::task::{Outcome, StoredReceipt, TASKS, Task, json, receipts_prefix, result_key};
 use super::{Inner, Manager, Settings, status_entry, steer};
 use crate::environment::{Change, Environment, NotRecorded};
 
@@ -33,7 +31,7 @@ impl Manager {
                     tracing::warn!(key, "a stored agent cannot be read and is left out");
                     continue;
                 };
-                if !has_ended(task.status) {
+                if !task.status.has_ended() {
                     interrupt(&*env, &mut task, &mut change).await?;
                 }
                 tasks.push(task);

@@ -43,6 +43,7 @@ impl Manager {
             ));
         }
         let cwd = inner.cwd_of(params.cwd.as_deref())?;
+        check_words(&params)?;
         if !inner.env.healthy() {
             return Err(Refusal::new(
                 ErrorCode::StorageFailed,
@@ -324,6 +325,25 @@ pub(super) fn spawned_entry(task: &Task, by: Option<&By>) -> RecordEntry {
         agent: task.id.clone(),
         fields,
     }
+}
+
+/// What no program can be given is refused before anything is stored.
+fn check_words(params: &SpawnParams) -> Result<(), Refusal> {
+    let args = params.args.iter().flatten();
+    if args.into_iter().any(|word| word.contains('\0')) {
+        return Err(refuse::bad("args", "`args` must not contain a zero byte"));
+    }
+    for (name, value) in params.env.iter().flatten() {
+        if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
+            return Err(refuse::bad(
+                "env",
+                format!(
+                    "`env` cannot set {name:?}: a name must not be empty, and there is no `=` in it nor a zero byte anywhere"
+                ),
+            ));
+        }
+    }
+    Ok(())
 }
 
 fn name_of(params: &SpawnParams) -> Result<String, Refusal> {

@@ -14,7 +14,7 @@ use tokio::sync::mpsc::error::TrySendError;
 use super::limits::{MAX_STEER_ID, MAX_TEXT, OPEN_STEERS};
 use super::receipt::{Receipt, is_final};
 use super::table::Table;
-use super::task::{StoredReceipt, has_ended, json, receipt_key};
+use super::task::{StoredReceipt, json, receipt_key};
 use super::{Inner, Manager, ids, refuse};
 use crate::driver::Steer;
 use crate::environment::{By, Change, Entry as RecordEntry, NotRecorded};
@@ -69,7 +69,20 @@ impl Manager {
         if new && by.source == Source::Human {
             self.tell_parent(&params.id, &format!("sent it this message: {text}"));
         }
-        let until = params.wait.unwrap_or(SteerState::Accepted);
+        let Some(until) = params.wait else {
+            // Only what was asked for: the program may have it already.
+            let state = if new {
+                SteerState::Accepted
+            } else {
+                receipt.known().state
+            };
+            let reason = (!new).then(|| receipt.known().reason).flatten();
+            return Ok(SteerResult {
+                steer_id,
+                state,
+                reason,
+            });
+        };
         let wait = params.timeout_ms.map_or(WAIT, Duration::from_millis);
         let reached = known.wait_for(|known| known.is_past(until));
         // What is known when the time is over is an answer too.
@@ -173,7 +186,7 @@ impl Manager {
         let Some(work) = &entry.work else {
             return Err(refuse::not_running(id, status));
         };
-        if status == AgentStatus::Queued || has_ended(status) {
+        if status == AgentStatus::Queued || status.has_ended() {
             return Err(refuse::not_running(id, status));
         }
         if work.aborting {

@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, watch};
 
 use super::limits::{CLOSED_STEERS, Limits, Rate};
 use super::receipt::{Receipt, is_final};
-use super::task::{Outcome, Task, has_ended};
+use super::task::{Outcome, Task};
 use crate::run::{Launch, Order};
 
 /// All agents of a session.
@@ -246,7 +246,7 @@ impl Table {
     /// Ends the work of an agent: what is left is the task. Answers the work, for its receipts and its
     /// watchers.
     pub fn end(&mut self, id: &AgentId, status: AgentStatus, at: Timestamp) -> Option<Box<Work>> {
-        debug_assert!(has_ended(status));
+        debug_assert!(status.has_ended());
         let entry = self.get_mut(id)?;
         let work = entry.work.take()?;
         entry.task.status = status;
@@ -443,7 +443,7 @@ mod tests {
     fn table(rows: &[(u64, Option<u64>, AgentStatus)]) -> Table {
         let mut table = Table::of(Vec::new());
         for &(order, parent, status) in rows {
-            let work = (!has_ended(status)).then(|| Box::new(Work::new(None, None)));
+            let work = (!status.has_ended()).then(|| Box::new(Work::new(None, None)));
             table.insert(task(order, parent, status), work);
             if status == AgentStatus::Queued {
                 table.announce();

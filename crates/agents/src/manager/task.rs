@@ -105,21 +105,6 @@ impl Task {
     }
 }
 
-/// Whether an agent with this status has ended.
-pub(crate) const fn has_ended(status: AgentStatus) -> bool {
-    match status {
-        AgentStatus::Queued
-        | AgentStatus::Starting
-        | AgentStatus::Running
-        | AgentStatus::Waiting => false,
-        AgentStatus::Done
-        | AgentStatus::Failed
-        | AgentStatus::Aborted
-        | AgentStatus::CancelledBeforeStart
-        | AgentStatus::Interrupted => true,
-    }
-}
-
 /// Where an agent's result is stored.
 pub(crate) fn result_key(id: &AgentId) -> String {
     format!("{RESULTS}{id}")

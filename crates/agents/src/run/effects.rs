@@ -4,6 +4,7 @@ use handover_protocol::{AgentId, AgentStatus, SteerId, SteerState};
 
 use super::activity::Tool;
 use super::{Order, Run, Turn};
+use crate::decision::decision;
 use crate::driver::Effect;
 use crate::environment::Asked;
 
@@ -153,7 +154,7 @@ impl Run {
                     };
                     // The run may have ended.
                     let _ = decisions.send(asked).await;
-                    answer.await.map(|answer| is_yes(&answer))
+                    answer.await.map(|answer| decision(&answer) == Some(true))
                 }
                 Err(reason) => {
                     tracing::warn!(agent = %id, reason, "people cannot be asked");
@@ -169,26 +170,5 @@ impl Run {
                 .await;
         });
         self.questions.insert(question, asking);
-    }
-}
-
-/// Whether an answer in words allows; everything that is not clearly a yes does not.
-fn is_yes(answer: &str) -> bool {
-    let word = answer.trim().trim_end_matches(['.', '!']).to_lowercase();
-    matches!(word.as_str(), "y" | "yes" | "allow" | "ok" | "approve")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_yes;
-
-    #[test]
-    fn only_a_clear_yes_allows() {
-        for yes in ["yes", " Yes.", "y", "ALLOW", "ok!"] {
-            assert!(is_yes(yes), "{yes}");
-        }
-        for no in ["no", "", "yes, but not now", "don't", "maybe"] {
-            assert!(!is_yes(no), "{no}");
-        }
     }
 }

@@ -92,7 +92,11 @@ pub(crate) async fn run(
     let started = match env.start(&id, start).await {
         Ok(started) => started,
         Err(reason) => {
-            let verdict = Verdict::not_started(format!("cannot start {program}: {reason}"));
+            let verdict = Verdict::not_started(if reason.starts_with("cannot start") {
+                reason
+            } else {
+                format!("cannot start {program}: {reason}")
+            });
             ending::finish(&manager, &id, verdict, Vec::new()).await;
             return;
         }

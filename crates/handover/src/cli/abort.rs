@@ -55,7 +55,7 @@ fn question(agents: &[AgentView], id: &AgentId) -> Result<Option<String>, Failur
         );
         return Err(Failure::new(ErrorCode::AgentUnknown, message));
     };
-    if lineage::ended(agent.status) {
+    if agent.status.has_ended() {
         return Ok(None);
     }
     let below = lineage::below(agents, std::slice::from_ref(id));
@@ -63,7 +63,7 @@ fn question(agents: &[AgentView], id: &AgentId) -> Result<Option<String>, Failur
     ending.extend(
         below
             .into_iter()
-            .filter(|agent| !lineage::ended(agent.status))
+            .filter(|agent| !agent.status.has_ended())
             .cloned(),
     );
     let table = list::agents(&ending, Style::default(), list::now());

@@ -17,7 +17,6 @@ use super::locate;
 use super::session::Session;
 use super::story::{self, Story};
 use super::style::Style;
-use crate::lineage;
 
 /// How long nothing may be heard of an agent before the host is asked whether it has ended.
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
@@ -56,7 +55,7 @@ pub fn run(args: Args, context: &Context) -> Result<(), Failure> {
         let story = Story::of_one(style);
         let params = ResultParams { id: id.clone() };
         let now: ResultResult = session.call(Method::Result, &params).await?;
-        let ended = lineage::ended(now.status);
+        let ended = now.status.has_ended();
         if ended {
             match replay(&session, &id, args.since, context, &story).await {
                 // A program that serves its own agents has no record, only what it remembers.
@@ -120,7 +119,7 @@ pub async fn stream(
             // than the subscription.
             () = tokio::time::sleep(LAST_EVENTS), if ended => return Ok(()),
             answer = &mut asking, if !ended => {
-                ended = lineage::ended(answer?.status);
+                ended = answer?.status.has_ended();
                 asking = ask(session.client.clone(), agent.clone());
             }
         }

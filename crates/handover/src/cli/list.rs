@@ -141,7 +141,7 @@ pub fn agents(agents: &[AgentView], style: Style, now: Timestamp) -> String {
 /// What else a person should know of an agent that has not ended.
 fn note(agent: &AgentView) -> Option<String> {
     let reason = agent.not_steerable.as_ref()?;
-    (!lineage::ended(agent.status)).then(|| format!("not steerable: {}", shortened(reason, 80)))
+    (!agent.status.has_ended()).then(|| format!("not steerable: {}", shortened(reason, 80)))
 }
 
 /// The word for a status, as on the wire.
@@ -163,12 +163,13 @@ fn requests(requests: &[RequestView]) -> String {
     let mut text = String::new();
     for request in requests {
         let id = &request.request_id;
-        let desktop = request
-            .desktop
-            .as_ref()
-            .map_or_else(String::new, |d| format!(" on {d}"));
+        let named = |word: &str, name: Option<&str>| {
+            name.map_or_else(String::new, |name| format!(" {word} {}", plain(name)))
+        };
+        let agent = named("of agent", request.agent.as_ref().map(AsRef::as_ref));
+        let desktop = named("on", request.desktop.as_ref().map(AsRef::as_ref));
         let line = format!(
-            "  request {id}{desktop}: {}\n",
+            "  request {id}{agent}{desktop}: {}\n",
             shortened(&request.reason, 200)
         );
         text.push_str(&line);

@@ -9,7 +9,6 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::failure::Failure;
 use super::session::Session;
-use crate::lineage;
 
 /// How often the host is asked although it said nothing.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
@@ -31,7 +30,7 @@ pub async fn of(session: &mut Session, id: &AgentId) -> Result<ResultResult, Fai
     let params = ResultParams { id: id.clone() };
     loop {
         let result: ResultResult = session.call(Method::Result, &params).await?;
-        if lineage::ended(result.status) {
+        if result.status.has_ended() {
             return Ok(result);
         }
         tokio::select! {

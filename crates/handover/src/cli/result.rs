@@ -8,7 +8,6 @@ use super::context::{Context, block_on};
 use super::failure::Failure;
 use super::text::{plain, plain_lines};
 use super::{list, locate};
-use crate::lineage;
 
 /// Arguments of `handover result`.
 #[derive(Debug, clap::Args)]
@@ -44,7 +43,7 @@ fn remark(result: &ResultResult) -> Option<String> {
     match (&result.error, result.status) {
         (Some(error), _) => Some(format!("agent {id} {status}: {}", plain_lines(error))),
         (None, AgentStatus::Done) => None,
-        (None, ended) if lineage::ended(ended) => Some(format!("agent {id} is {status}")),
+        (None, ended) if ended.has_ended() => Some(format!("agent {id} is {status}")),
         (None, _) if result.text.is_empty() => {
             Some(format!("agent {id} is {status}; it has said nothing yet"))
         }

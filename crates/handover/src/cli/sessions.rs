@@ -9,7 +9,6 @@ use super::discover;
 use super::failure::Failure;
 use super::table::Table;
 use super::text::plain;
-use crate::lineage;
 
 /// Arguments of `handover sessions`.
 #[derive(Debug, clap::Args)]
@@ -55,7 +54,7 @@ impl From<Manifest> for Entry {
             agents: manifest
                 .agents
                 .iter()
-                .filter(|agent| !lineage::ended(agent.status))
+                .filter(|agent| !agent.status.has_ended())
                 .count(),
             problem: None,
         }

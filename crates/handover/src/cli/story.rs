@@ -8,7 +8,6 @@ use super::list;
 use super::log;
 use super::style::{Paint, Style, painted};
 use super::text::{plain, plain_lines, shortened};
-use crate::lineage;
 
 /// How events are told.
 #[derive(Clone, Copy, Debug)]
@@ -139,7 +138,7 @@ fn who(source: Source) -> &'static str {
 pub fn ends(event: &Event, agent: &AgentId) -> bool {
     event.kind == "agent_status"
         && event.agent.as_ref() == Some(agent)
-        && field(event, "status").is_some_and(lineage::ended)
+        && field(event, "status").is_some_and(AgentStatus::has_ended)
 }
 
 /// A member by name, if it is of that shape.

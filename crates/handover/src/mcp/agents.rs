@@ -114,7 +114,7 @@ impl Agents {
             let mut result = self.ask(id).await?;
             let read: Result<ResultResult, _> = serde_json::from_value(result.clone());
             let status = read.map_err(|_| not_understood())?.status;
-            let ended = lineage::ended(status);
+            let ended = status.has_ended();
             let now = Instant::now();
             if ended || status == AgentStatus::Waiting || now >= over {
                 result["ended"] = ended.into();

@@ -18,6 +18,8 @@ const PREFIX: &str = "agent-keeper/";
 
 /// How long a keeper that lost its host may take to end its tree by itself.
 const BY_ITSELF: Duration = Duration::from_secs(10);
+/// How long one that was killed may take to be gone.
+const KILLED: Duration = Duration::from_secs(5);
 /// How often it is looked at.
 const LOOK: Duration = Duration::from_millis(10);
 
@@ -72,18 +74,27 @@ pub async fn end_leftovers(store: &Store) -> Result<(), StoreError> {
     Ok(())
 }
 
+/// Waits until a process has ended, or so long.
+async fn is_gone(process: ProcessIdentity, wait: Duration) -> bool {
+    let gone = async {
+        while process.is_alive() {
+            tokio::time::sleep(LOOK).await;
+        }
+    };
+    tokio::time::timeout(wait, gone).await.is_ok()
+}
+
 async fn end(key: &str, row: &Row) {
     if process::boot_id().is_ok_and(|boot| boot != row.boot_id) {
         return;
     }
-    let gone = async {
-        while row.process.is_alive() {
-            tokio::time::sleep(LOOK).await;
-        }
-    };
-    if tokio::time::timeout(BY_ITSELF, gone).await.is_err() {
-        // Ended meanwhile is as good.
+    // An agent can stop its own keeper, which then does not see that its host is gone. Ended meanwhile
+    // is as good, here and below.
+    let _ = row.process.signal(Signal::CONT);
+    if !is_gone(row.process, BY_ITSELF).await {
         let _ = row.process.signal(Signal::KILL);
+        // What it kept is looked for only once it is gone.
+        is_gone(row.process, KILLED).await;
     }
     let left = Keeper::kill_leftovers_of(row.process, &row.boot_id).await;
     if !left.is_empty() {

@@ -133,7 +133,7 @@ async fn follow(
     } else {
         state.over(&[]);
     }
-    tell(ended("its keeper was killed"));
+    tell(ended("the end of its keeper, which was killed"));
 }
 
 fn said(exit: wire::Exit) -> Exit {

@@ -236,7 +236,14 @@ async fn answer<S: Session>(shared: Arc<Shared<S>>, call: Call, id: Option<Id>) 
     let (greeting, outlet) = (Arc::clone(&call.greeting), call.outlet.clone());
     let named = named_desktop(call.params.as_ref());
     let params = call.params.as_ref();
-    let outcome = match power::check(&*shared.session, &greeting, &caller, method, params).await {
+    let allowed = tokio::select! {
+        biased;
+        allowed = power::check(&*shared.session, &greeting, &caller, method, params) => allowed,
+        // A question on the caller's terminal ends with the caller: what is typed there from now on is
+        // no answer to it. Nothing has begun, and nobody is left to be told.
+        () = outlet.closed() => return,
+    };
+    let outcome = match allowed {
         Ok(()) => dispatch(&shared, call).await,
         Err(refusal) => Err(refusal.into()),
     };

@@ -305,6 +305,8 @@ impl Keeper {
         };
         // Twice the grace and twice the keeper's own patience with what does not die.
         let deadline = grace * 2 + DEADLINE * 3;
+        // What it keeps may have stopped it. One that has ended needs no waking.
+        let _ = self.inner.process.signal(rustix::process::Signal::CONT);
         match self.call(&request, deadline).await {
             Ok(survivors) => survivors,
             Err(error) => {

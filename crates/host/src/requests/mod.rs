@@ -304,6 +304,13 @@ impl Requests {
                 )
                 .with("remedy", "takeover"));
             }
+            if kept.permission && handover_agents::decision(params.text.expose()).is_none() {
+                return Err(Refusal::new(
+                    ErrorCode::BadParams,
+                    "this request asks for permission: answer `yes` or `no`; it stays open",
+                )
+                .with("parameter", "text"));
+            }
             let mut event = caller
                 .event("request_answered")
                 .field("requestId", params.request_id.as_str())

@@ -99,18 +99,3 @@ fn text(message: &Value) -> &str {
         .as_str()
         .unwrap_or_default()
 }
-
-fn ends(stage: &Stage) -> Vec<(String, Option<String>)> {
-    stage
-        .effects
-        .iter()
-        .filter_map(|effect| match effect {
-            Effect::TurnEnded { text, error } => Some((text.clone(), error.clone())),
-            _ => None,
-        })
-        .collect()
-}
-
-fn count(stage: &Stage, effect: &Effect) -> usize {
-    stage.effects.iter().filter(|e| *e == effect).count()
-}

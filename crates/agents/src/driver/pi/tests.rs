@@ -87,18 +87,3 @@ fn model(kind: &str, text: &str, stop: &str) -> Value {
 fn queues(steering: &[&str], follow_up: &[&str]) -> Value {
     json!({"type": "queue_update", "steering": steering, "followUp": follow_up})
 }
-
-fn ends(stage: &Stage) -> Vec<(String, Option<String>)> {
-    stage
-        .effects
-        .iter()
-        .filter_map(|effect| match effect {
-            Effect::TurnEnded { text, error } => Some((text.clone(), error.clone())),
-            _ => None,
-        })
-        .collect()
-}
-
-fn count(stage: &Stage, effect: &Effect) -> usize {
-    stage.effects.iter().filter(|e| *e == effect).count()
-}

@@ -112,7 +112,7 @@ fn a_turn_that_fails_or_stops_short_says_why() {
     let error = json!({"code": -32603, "message": "Internal error", "data": {"details": "503"}});
     stage.say(&json!({"jsonrpc": "2.0", "id": id, "error": error}));
     assert_eq!(
-        ends(&stage),
+        stage.ends(),
         [(String::new(), Some("Internal error: 503".to_owned()))]
     );
     for stop in ["refusal", "max_tokens", "cancelled"] {
@@ -120,7 +120,7 @@ fn a_turn_that_fails_or_stops_short_says_why() {
         says(&mut stage, "half");
         end_prompt(&mut stage, stop);
         let error = format!("the agent stopped: {stop}");
-        assert_eq!(ends(&stage), [("half".to_owned(), Some(error))]);
+        assert_eq!(stage.ends(), [("half".to_owned(), Some(error))]);
     }
 }
 
@@ -143,7 +143,7 @@ fn steers_wait_and_are_put_one_at_a_time_in_order() {
     for i in 0..100 {
         assert_eq!(stage.receipts(&format!("s{i}")), [Answered]);
     }
-    assert_eq!(ends(&stage), [("done".to_owned(), None)]);
+    assert_eq!(stage.ends(), [("done".to_owned(), None)]);
 }
 
 #[test]
@@ -162,8 +162,8 @@ fn a_steer_at_once_cancels_and_comes_next() {
     assert_eq!(text(&end_prompt(&mut stage, "end_turn")[0]), "later");
     end_prompt(&mut stage, "end_turn");
     assert_eq!(stage.receipts("now"), [Answered]);
-    assert_eq!(ends(&stage), [(String::new(), None)]);
-    assert_eq!(count(&stage, &Effect::TurnBegan), 1);
+    assert_eq!(stage.ends(), [(String::new(), None)]);
+    assert_eq!(stage.count(&Effect::TurnBegan), 1);
 }
 
 #[test]
@@ -192,7 +192,7 @@ fn a_message_that_the_agent_does_not_take_into_its_turn_becomes_a_prompt() {
     let mut stage = steering();
     put(&mut stage, "s", "late");
     end_prompt(&mut stage, "end_turn");
-    assert_eq!(ends(&stage), [], "it may still go on");
+    assert_eq!(stage.ends(), [], "it may still go on");
     answer_last(
         &mut stage,
         "_session/steering",
@@ -281,7 +281,7 @@ fn the_result_is_the_last_message_and_bounded() {
     says(&mut stage, "it is ");
     says(&mut stage, "done");
     end_prompt(&mut stage, "end_turn");
-    assert_eq!(ends(&stage), [("it is done".to_owned(), None)]);
+    assert_eq!(stage.ends(), [("it is done".to_owned(), None)]);
     // The call that nobody ended has ended with the turn.
     assert!(
         stage
@@ -295,7 +295,7 @@ fn the_result_is_the_last_message_and_bounded() {
     says(&mut stage, &long);
     says(&mut stage, &long);
     end_prompt(&mut stage, "end_turn");
-    let (text, _) = &ends(&stage)[0];
+    let (text, _) = &stage.ends()[0];
     assert!(text.ends_with("\n[more is in the output file]"));
     assert!(text.len() < super::super::turns::MAX_RESULT + 100);
 }
@@ -312,7 +312,7 @@ fn a_notice_of_the_agent_is_told_and_is_no_result() {
     update(&mut stage, notice);
     end_prompt(&mut stage, "end_turn");
     assert_eq!(stage.text(), "donea new version is out");
-    assert_eq!(ends(&stage), [("done".to_owned(), None)]);
+    assert_eq!(stage.ends(), [("done".to_owned(), None)]);
 }
 
 #[test]
@@ -348,7 +348,7 @@ fn a_crash_leaves_what_was_kept_dropped_and_the_rest_unknown() {
 fn an_interrupt_before_the_session_opens_settles_and_sends_no_prompt() {
     let mut stage = begin("go");
     stage.act(|acp, out| acp.interrupt(out));
-    assert_eq!(count(&stage, &Effect::Settled), 1);
+    assert_eq!(stage.count(&Effect::Settled), 1);
     answer_last(&mut stage, "initialize", json!({"protocolVersion": 1}));
     let written = answer_last(&mut stage, "session/new", json!({"sessionId": "s1"}));
     assert_eq!(written, Vec::<Value>::new());
@@ -362,9 +362,9 @@ fn what_is_of_no_known_shape_ends_nothing() {
         &json!({"jsonrpc": "2.0", "id": "q", "method": "session/request_permission", "params": [1]}),
     );
     stage.say(&json!({"jsonrpc": "2.0", "id": 1, "result": [1]}));
-    assert_eq!(ends(&stage).len(), 0);
+    assert_eq!(stage.ends().len(), 0);
     answer_last(&mut stage, "session/prompt", json!({}));
-    assert_eq!(ends(&stage).len(), 1);
+    assert_eq!(stage.ends().len(), 1);
 }
 
 #[test]

@@ -63,11 +63,11 @@ fn gemini_gets_a_steer_when_its_turn_has_ended() {
         "STEER-ONE change course"
     );
     assert_eq!(stage.receipts("s"), []);
-    assert_eq!(ends(&stage), []);
+    assert_eq!(stage.ends(), []);
     play(&mut stage, &lines[next..]);
     assert_eq!(stage.receipts("s"), [Answered]);
     let answer = "ACK[STEER-ONE change course] final answer after steer.";
-    assert_eq!(ends(&stage), [(answer.to_owned(), None)]);
+    assert_eq!(stage.ends(), [(answer.to_owned(), None)]);
     let tool = |ended, summary: Option<&str>| Effect::Tool {
         child: None,
         call: Some("run_shell_command__run_shell_command_1795960211181_0".to_owned()),
@@ -76,10 +76,10 @@ fn gemini_gets_a_steer_when_its_turn_has_ended() {
         summary: summary.map(str::to_owned),
     };
     assert_eq!(
-        count(&stage, &tool(false, Some("sleep 4; echo tool-done"))),
+        stage.count(&tool(false, Some("sleep 4; echo tool-done"))),
         1
     );
-    assert_eq!(count(&stage, &tool(true, None)), 1);
+    assert_eq!(stage.count(&tool(true, None)), 1);
 }
 
 #[test]
@@ -93,11 +93,11 @@ fn an_interrupt_cancels_and_settles_when_the_prompt_is_answered() {
         let written = stage.act(|acp, out| acp.interrupt(out));
         assert_eq!(written.len(), 1, "{name}");
         assert_eq!(written[0]["method"], "session/cancel");
-        assert_eq!(count(&stage, &Effect::Settled), 0);
+        assert_eq!(stage.count(&Effect::Settled), 0);
         play(&mut stage, &lines[cancel..cancel + 4]);
-        assert_eq!(count(&stage, &Effect::Settled), 1, "{name}");
+        assert_eq!(stage.count(&Effect::Settled), 1, "{name}");
         assert_eq!(stage.receipts("s"), [Dropped]);
-        assert_eq!(ends(&stage), []);
+        assert_eq!(stage.ends(), []);
     }
 }
 
@@ -119,7 +119,7 @@ fn what_an_agent_takes_into_its_turn_is_queued_and_no_more() {
     play(&mut stage, &lines[one..second]);
     assert_eq!(stage.receipts("s"), [Queued, Unknown]);
     let answer = "ACK[STEER-ONE change course] final answer after steer.";
-    assert_eq!(ends(&stage), [(answer.to_owned(), None)]);
+    assert_eq!(stage.ends(), [(answer.to_owned(), None)]);
 
     // The same, cancelled at once: the model never saw it, and nothing says so.
     let (again, then) = (
@@ -135,7 +135,7 @@ fn what_an_agent_takes_into_its_turn_is_queued_and_no_more() {
     stage.act(|acp, out| acp.interrupt(out));
     play(&mut stage, &lines[then + 2..]);
     assert_eq!(stage.receipts("s"), [Queued, Unknown]);
-    assert_eq!(count(&stage, &Effect::Settled), 1);
+    assert_eq!(stage.count(&Effect::Settled), 1);
 }
 
 #[test]
@@ -157,8 +157,8 @@ fn an_agent_that_joins_prompts_answers_each() {
     assert_eq!(written[0]["method"], "session/prompt");
     play(&mut stage, &lines[second..]);
     assert_eq!(stage.receipts("s"), [Answered]);
-    assert_eq!(ends(&stage).len(), 1, "one turn for people");
-    assert_eq!(count(&stage, &Effect::TurnBegan), 1);
+    assert_eq!(stage.ends().len(), 1, "one turn for people");
+    assert_eq!(stage.count(&Effect::TurnBegan), 1);
 }
 
 #[test]

@@ -7,8 +7,8 @@ mod transcripts;
 use handover_protocol::{AgentStatus, SteerState};
 use serde_json::{Value, json};
 
+use crate::driver::Effect;
 use crate::driver::replay::{Stage, steer, task};
-use crate::driver::{Child, Effect};
 
 const ALL_THE_WAY: [SteerState; 4] = [
     SteerState::Queued,
@@ -97,32 +97,4 @@ fn put(stage: &mut Stage, id: &str) -> Vec<Value> {
 
 fn interrupt(stage: &mut Stage) -> Vec<Value> {
     stage.act(|driver, out| driver.interrupt(out))
-}
-
-/// The ends of turns that were told: what was said, and the error.
-fn ends(stage: &Stage) -> Vec<(String, Option<String>)> {
-    stage
-        .effects
-        .iter()
-        .filter_map(|effect| match effect {
-            Effect::TurnEnded { text, error } => Some((text.clone(), error.clone())),
-            _ => None,
-        })
-        .collect()
-}
-
-fn settled(stage: &Stage) -> usize {
-    let settled = |effect: &&Effect| **effect == Effect::Settled;
-    stage.effects.iter().filter(settled).count()
-}
-
-fn children(stage: &Stage) -> Vec<Child> {
-    stage
-        .effects
-        .iter()
-        .filter_map(|effect| match effect {
-            Effect::Child(child) => Some(child.clone()),
-            _ => None,
-        })
-        .collect()
 }

@@ -13,7 +13,7 @@ fn a_version_that_tells_itself_too_old_is_not_given_the_task() {
     put(&mut stage, S);
     interrupt(&mut stage);
     assert_eq!(stage.receipts(S), [SteerState::Dropped]);
-    assert_eq!(settled(&stage), 1);
+    assert_eq!(stage.count(&Effect::Settled), 1);
 }
 
 #[test]
@@ -66,12 +66,12 @@ fn when_a_steer_is_put_is_said_in_the_programs_words() {
 fn the_turn_has_ended_when_the_program_is_idle() {
     let mut stage = working();
     result(&mut stage, "first", &[]);
-    assert_eq!(ends(&stage), []);
+    assert_eq!(stage.ends(), []);
     // A subagent has woken it.
     stage.say(&init());
     result(&mut stage, "second", &[]);
     idle(&mut stage);
-    assert_eq!(ends(&stage), [("second".to_owned(), None)]);
+    assert_eq!(stage.ends(), [("second".to_owned(), None)]);
     let began = |effect: &&Effect| **effect == Effect::TurnBegan;
     assert_eq!(stage.effects.iter().filter(began).count(), 1);
 }
@@ -82,21 +82,21 @@ fn the_turn_has_not_ended_while_a_steer_is_on_its_way() {
     result(&mut stage, "first", &[]);
     put(&mut stage, S);
     idle(&mut stage);
-    assert_eq!(ends(&stage), []);
+    assert_eq!(stage.ends(), []);
     lifecycle(&mut stage, S, "queued");
     lifecycle(&mut stage, S, "started");
     sent(&mut stage, &[S]);
     result(&mut stage, "second", &[S]);
     idle(&mut stage);
     assert_eq!(stage.receipts(S), ALL_THE_WAY);
-    assert_eq!(ends(&stage), [("second".to_owned(), None)]);
+    assert_eq!(stage.ends(), [("second".to_owned(), None)]);
     // The next steer begins the next turn.
     put(&mut stage, S2);
     lifecycle(&mut stage, S2, "queued");
     stage.say(&init());
     result(&mut stage, "third", &[S2]);
     idle(&mut stage);
-    assert_eq!(ends(&stage).len(), 2);
+    assert_eq!(stage.ends().len(), 2);
 }
 
 #[test]
@@ -117,14 +117,14 @@ fn a_turn_is_given_no_more_messages_than_the_program_lists() {
     assert_eq!(first, uuids[..59]);
     let names: Vec<&str> = first.iter().map(String::as_str).collect();
     result(&mut stage, "first", &names);
-    assert_eq!(ends(&stage), []);
+    assert_eq!(stage.ends(), []);
     assert_eq!(handed(&stage), uuids);
     idle(&mut stage);
-    assert_eq!(ends(&stage), []);
+    assert_eq!(stage.ends(), []);
     let rest: Vec<&str> = uuids[59..].iter().map(String::as_str).collect();
     result(&mut stage, "second", &rest);
     idle(&mut stage);
-    assert_eq!(ends(&stage), [("second".to_owned(), None)]);
+    assert_eq!(stage.ends(), [("second".to_owned(), None)]);
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn a_turn_that_failed_answers_nothing() {
     }));
     idle(&mut stage);
     assert_eq!(stage.receipts(S), ALL_THE_WAY[..3]);
-    let (_, error) = ends(&stage).pop().expect("an end");
+    let (_, error) = stage.ends().pop().expect("an end");
     let expected = "Claude Code is not logged in (`claude auth login`): API Error: 401";
     assert_eq!(error.as_deref(), Some(expected));
 }
@@ -181,7 +181,7 @@ fn a_steer_that_cuts_a_turn_short_does_not_answer_the_one_before() {
         "terminal_reason": "aborted_streaming", "user_message_uuids": [S],
     }));
     lifecycle(&mut stage, S, "cancelled");
-    assert_eq!(ends(&stage), []);
+    assert_eq!(stage.ends(), []);
     lifecycle(&mut stage, S2, "started");
     sent(&mut stage, &[S2]);
     result(&mut stage, "whole", &[S2]);
@@ -197,7 +197,7 @@ fn an_interrupt_before_the_task_was_given_has_nothing_to_wait_for() {
     let mut stage = begun();
     put(&mut stage, S);
     interrupt(&mut stage);
-    assert_eq!(settled(&stage), 1);
+    assert_eq!(stage.count(&Effect::Settled), 1);
     assert_eq!(stage.receipts(S), [SteerState::Dropped]);
     assert!(initialized(&mut stage).is_empty());
 }
@@ -214,11 +214,11 @@ fn an_interrupt_is_settled_when_nothing_it_stopped_is_left() {
     let receipt = json!({"still_queued": [], "cancelled": [S]});
     reply(&mut stage, "interrupt", receipt);
     assert_eq!(stage.receipts(S), [SteerState::Queued, SteerState::Dropped]);
-    assert_eq!(settled(&stage), 0);
+    assert_eq!(stage.count(&Effect::Settled), 0);
     stage.say(&json!({"type": "result", "is_error": true, "terminal_reason": "aborted_tools"}));
     idle(&mut stage);
-    assert_eq!(settled(&stage), 1);
-    assert_eq!(ends(&stage), []);
+    assert_eq!(stage.count(&Effect::Settled), 1);
+    assert_eq!(stage.ends(), []);
     let interrupts = |line: &&Value| line["request"]["subtype"] == "interrupt";
     assert_eq!(stage.written.iter().filter(interrupts).count(), 1);
 }
@@ -230,8 +230,8 @@ fn an_interrupt_while_idle_is_settled_by_its_answer() {
     idle(&mut stage);
     interrupt(&mut stage);
     reply(&mut stage, "interrupt", json!({"still_queued": []}));
-    assert_eq!(settled(&stage), 1);
-    assert_eq!(ends(&stage).len(), 1);
+    assert_eq!(stage.count(&Effect::Settled), 1);
+    assert_eq!(stage.ends().len(), 1);
 }
 
 #[test]
@@ -290,11 +290,11 @@ fn a_program_that_ends_leaves_no_steer_open_and_keeps_its_result() {
     result(&mut stage, "done", &[]);
     stage.act(|driver, out| driver.ended(true, out));
     assert_eq!(stage.receipts(S), [SteerState::Unknown]);
-    assert_eq!(ends(&stage), [("done".to_owned(), None)]);
+    assert_eq!(stage.ends(), [("done".to_owned(), None)]);
 
     let mut cut_short = working();
     cut_short.act(|driver, out| driver.ended(false, out));
-    assert_eq!(ends(&cut_short), []);
+    assert_eq!(cut_short.ends(), []);
 }
 
 #[test]
@@ -310,14 +310,9 @@ fn a_turn_has_begun_when_its_message_is_started() {
     idle(&mut stage);
     put(&mut stage, S);
     lifecycle(&mut stage, S, "queued");
-    let before = began(&stage);
+    let before = stage.count(&Effect::TurnBegan);
     lifecycle(&mut stage, S, "started");
-    assert_eq!(began(&stage), before + 1);
+    assert_eq!(stage.count(&Effect::TurnBegan), before + 1);
     stage.say(&init());
-    assert_eq!(began(&stage), before + 1, "once a turn");
-}
-
-fn began(stage: &Stage) -> usize {
-    let all = stage.effects.iter();
-    all.filter(|effect| **effect == Effect::TurnBegan).count()
+    assert_eq!(stage.count(&Effect::TurnBegan), before + 1, "once a turn");
 }

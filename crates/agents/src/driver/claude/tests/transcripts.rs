@@ -54,7 +54,7 @@ fn a_steer_during_a_tool_is_seen_all_the_way() {
     let steer = "77ca069b-e606-4f7d-8b15-c46888bf40d7";
     assert_eq!(stage.receipts(steer), ALL_THE_WAY);
     let answer = "ACK[STEER-ONE change course] final answer after steer.";
-    assert_eq!(ends(&stage), [(answer.to_owned(), None)]);
+    assert_eq!(stage.ends(), [(answer.to_owned(), None)]);
     assert_eq!(stage.text(), answer);
     let tools: Vec<_> = stage
         .effects
@@ -70,18 +70,7 @@ fn a_steer_during_a_tool_is_seen_all_the_way() {
 #[test]
 fn the_events_of_a_run_come_in_order() {
     let stage = play("claude-2.1.332-steer-during-tool.jsonl");
-    let told: Vec<_> = stage
-        .effects
-        .iter()
-        .filter_map(|effect| match effect {
-            Effect::Ready => Some("ready"),
-            Effect::TurnBegan => Some("began"),
-            Effect::TurnEnded { .. } => Some("ended"),
-            Effect::Settled => Some("settled"),
-            _ => None,
-        })
-        .collect();
-    assert_eq!(told, ["ready", "began", "ended"]);
+    assert_eq!(stage.course(), ["ready", "began", "ended"]);
 }
 
 #[test]
@@ -90,7 +79,7 @@ fn a_steer_that_was_retracted_is_dropped_and_so_is_one_that_was_interrupted() {
     let end = [SteerState::Queued, SteerState::Dropped];
     assert_eq!(stage.receipts("6890d58a-3c0e-4a3f-a5cf-34cfb8b398f1"), end);
     assert_eq!(stage.receipts("1ccf96a4-7c12-4e5f-8c96-476454e0c83f"), end);
-    assert_eq!(settled(&stage), 1);
+    assert_eq!(stage.count(&Effect::Settled), 1);
     // The turn that was cut short had been sent, and nothing answered it.
     let cut_short = stage.receipts("a1b5765b-dd99-4196-aa62-ca351b600a47");
     assert_eq!(cut_short, ALL_THE_WAY[..3]);
@@ -107,7 +96,7 @@ fn what_an_interrupt_leaves_on_the_queue_is_taken_back_and_told_if_it_runs() {
     assert!(taken_back);
     // There nobody took it back, and it ran.
     assert_eq!(stage.receipts(left), ALL_THE_WAY);
-    assert_eq!(settled(&stage), 3);
+    assert_eq!(stage.count(&Effect::Settled), 3);
     let interrupts = |line: &&Value| line["request"]["subtype"] == "interrupt";
     let written: Vec<_> = stage.written.iter().filter(interrupts).collect();
     assert_eq!(written.len(), 3);
@@ -117,7 +106,7 @@ fn what_an_interrupt_leaves_on_the_queue_is_taken_back_and_told_if_it_runs() {
 #[test]
 fn subagents_are_listed_with_the_reason_why_they_cannot_be_steered() {
     let stage = play("claude-2.1.332-nested.jsonl");
-    let listed = children(&stage);
+    let listed = stage.children();
     let told: Vec<_> = listed
         .iter()
         .map(|child| (child.native.as_str(), child.status))
@@ -137,7 +126,7 @@ fn subagents_are_listed_with_the_reason_why_they_cannot_be_steered() {
         |effect: &&Effect| matches!(effect, Effect::Tool { child: Some(of), .. } if of == first);
     assert_eq!(stage.effects.iter().filter(of_child).count(), 2);
     // Its parent's turns ended while the first still worked.
-    assert_eq!(ends(&stage), []);
+    assert_eq!(stage.ends(), []);
 }
 
 #[test]

@@ -8,8 +8,8 @@ mod transcripts;
 use handover_protocol::{AgentStatus, SteerState};
 use serde_json::{Value, json};
 
+use crate::driver::Effect;
 use crate::driver::replay::{Stage, steer, task};
-use crate::driver::{Child, Effect};
 
 const MAIN: &str = "main-thread";
 
@@ -102,34 +102,6 @@ fn said(stage: &mut Stage, thread: &str, id: &str, text: &str) {
         "item/completed",
         json!({"threadId": thread, "item": ended}),
     );
-}
-
-/// The ends of turns that were told: what was said, and the error.
-fn ends(stage: &Stage) -> Vec<(String, Option<String>)> {
-    stage
-        .effects
-        .iter()
-        .filter_map(|effect| match effect {
-            Effect::TurnEnded { text, error } => Some((text.clone(), error.clone())),
-            _ => None,
-        })
-        .collect()
-}
-
-fn settled(stage: &Stage) -> usize {
-    let settled = |effect: &&Effect| **effect == Effect::Settled;
-    stage.effects.iter().filter(settled).count()
-}
-
-fn children(stage: &Stage) -> Vec<Child> {
-    stage
-        .effects
-        .iter()
-        .filter_map(|effect| match effect {
-            Effect::Child(child) => Some(child.clone()),
-            _ => None,
-        })
-        .collect()
 }
 
 /// Why a steer was dropped or lost sight of.

@@ -79,7 +79,7 @@ fn the_subagent_of_a_real_run_is_listed_and_steered() {
         }
     }
     assert_eq!(stage.receipts("human-1"), ALL_THE_WAY);
-    let listed = children(&stage);
+    let listed = stage.children();
     let first = listed.first().expect("a subagent");
     assert_eq!((&first.native, &first.parent), (&child, &None));
     assert_eq!(first.name, "Chandrasekhar");
@@ -90,8 +90,8 @@ fn the_subagent_of_a_real_run_is_listed_and_steered() {
     assert_eq!(end.status, AgentStatus::Done);
     let text = "ACK[STEER-CHILD from human] final answer after steer.";
     assert_eq!(end.text.as_deref(), Some(text));
-    assert_eq!(ends(&stage).len(), 1);
-    assert!(ends(&stage)[0].0.starts_with("ACK[STEER-CHILD from human]"));
+    assert_eq!(stage.ends().len(), 1);
+    assert!(stage.ends()[0].0.starts_with("ACK[STEER-CHILD from human]"));
     let of_child =
         |effect: &&Effect| matches!(effect, Effect::Tool { child: Some(of), .. } if *of == child);
     assert_eq!(stage.effects.iter().filter(of_child).count(), 2);
@@ -102,13 +102,13 @@ fn a_subagent_is_listed_by_the_name_that_the_program_gives_it() {
     let mut stage = working();
     spawned(&mut stage, MAIN, "kid");
     turn_started(&mut stage, "kid", "k1");
-    assert_eq!(children(&stage), []);
+    assert_eq!(stage.children(), []);
     assert_eq!(count(&stage, "thread/read"), 1);
     let read = json!({"thread": {
         "id": "kid", "parentThreadId": MAIN, "agentNickname": "Noether", "preview": "ignored",
     }});
     answer(&mut stage, "thread/read", read);
-    let listed = children(&stage);
+    let listed = stage.children();
     assert_eq!(listed.len(), 1);
     assert_eq!(listed[0].name, "Noether");
     assert_eq!(listed[0].task, "a part");
@@ -121,9 +121,9 @@ fn a_subagent_that_is_done_before_its_name_is_known_is_listed_all_the_same() {
     turn_completed(&mut stage, "kid", "k1", "completed");
     spawned(&mut stage, MAIN, "kid");
     refuse(&mut stage, "thread/read", "no such method");
-    let told: Vec<_> = children(&stage).iter().map(|child| child.status).collect();
+    let told: Vec<_> = stage.children().iter().map(|child| child.status).collect();
     assert_eq!(told, [AgentStatus::Running, AgentStatus::Done]);
-    assert_eq!(children(&stage)[0].name, "subagent");
+    assert_eq!(stage.children()[0].name, "subagent");
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn a_grandchild_has_its_parent() {
     turn_started(&mut stage, "grandkid", "g1");
     let read = json!({"thread": {"id": "grandkid", "parentThreadId": "kid"}});
     answer(&mut stage, "thread/read", read);
-    let child = children(&stage).pop().expect("listed");
+    let child = stage.children().pop().expect("listed");
     assert_eq!(child.native, "grandkid");
     assert_eq!(child.parent.as_deref(), Some("kid"));
 }
@@ -142,9 +142,9 @@ fn the_turn_has_not_ended_while_a_subagent_works() {
     let mut stage = with_child();
     said(&mut stage, MAIN, "m", "it works on it");
     turn_completed(&mut stage, MAIN, "t1", "completed");
-    assert_eq!(ends(&stage), []);
+    assert_eq!(stage.ends(), []);
     turn_completed(&mut stage, "kid", "k1", "completed");
-    assert_eq!(ends(&stage), [("it works on it".to_owned(), None)]);
+    assert_eq!(stage.ends(), [("it works on it".to_owned(), None)]);
 }
 
 #[test]
@@ -159,9 +159,9 @@ fn a_thread_of_somebody_else_is_passed_over() {
     said(&mut stage, "other", "m", "nothing to do with it");
     said(&mut stage, MAIN, "m", "done");
     turn_completed(&mut stage, MAIN, "t1", "completed");
-    assert_eq!(children(&stage), []);
+    assert_eq!(stage.children(), []);
     assert_eq!(stage.text(), "done");
-    assert_eq!(ends(&stage).len(), 1);
+    assert_eq!(stage.ends().len(), 1);
 }
 
 #[test]
@@ -176,16 +176,16 @@ fn a_subagent_is_interrupted_with_all_below_it_and_nothing_else() {
     turn_completed(&mut stage, "grandkid", "g1", "interrupted");
     turn_completed(&mut stage, "kid", "k1", "interrupted");
     // The steer is still on its way and could begin a turn.
-    let child = children(&stage).pop().expect("listed");
+    let child = stage.children().pop().expect("listed");
     assert_eq!(child.status, AgentStatus::Running);
     refuse(&mut stage, "turn/steer", "no active turn to steer");
-    let child = children(&stage).pop().expect("listed");
+    let child = stage.children().pop().expect("listed");
     assert_eq!(
         (child.native.as_str(), child.status),
         ("kid", AgentStatus::Aborted)
     );
     assert_eq!(count(&stage, "thread/backgroundTerminals/clean"), 2);
-    assert_eq!(settled(&stage), 0);
+    assert_eq!(stage.count(&Effect::Settled), 0);
     stage.act(|driver, out| assert!(!driver.interrupt_child("nobody", out)));
     stage.act(|driver, out| assert!(!driver.interrupt_child(MAIN, out)));
 }
@@ -195,10 +195,10 @@ fn a_subagent_whose_thread_is_closed_has_ended() {
     let mut stage = with_child();
     notice(&mut stage, "thread/closed", json!({"threadId": "kid"}));
     notice(&mut stage, "thread/closed", json!({"threadId": "kid"}));
-    let told: Vec<_> = children(&stage).iter().map(|child| child.status).collect();
+    let told: Vec<_> = stage.children().iter().map(|child| child.status).collect();
     assert_eq!(told, [AgentStatus::Running, AgentStatus::Aborted]);
     turn_completed(&mut stage, MAIN, "t1", "completed");
-    assert_eq!(ends(&stage).len(), 1);
+    assert_eq!(stage.ends().len(), 1);
 }
 
 #[test]
@@ -225,13 +225,13 @@ fn an_interrupt_ends_subagents_too() {
     assert_eq!(count(&stage, "turn/interrupt"), 2);
     turn_completed(&mut stage, "kid", "k1", "interrupted");
     answer(&mut stage, "thread/backgroundTerminals/clean", json!({}));
-    assert_eq!(settled(&stage), 0);
+    assert_eq!(stage.count(&Effect::Settled), 0);
     turn_completed(&mut stage, MAIN, "t1", "interrupted");
     refuse(
         &mut stage,
         "thread/backgroundTerminals/clean",
         "no such method",
     );
-    assert_eq!(settled(&stage), 1);
-    assert_eq!(ends(&stage), []);
+    assert_eq!(stage.count(&Effect::Settled), 1);
+    assert_eq!(stage.ends(), []);
 }

@@ -9,7 +9,7 @@ fn a_turn_that_ended_under_a_steer_makes_it_a_turn_of_its_own() {
     put(&mut stage, "s");
     turn_completed(&mut stage, MAIN, "t1", "completed");
     // The steer is still on its way: nothing has ended.
-    assert_eq!(ends(&stage), []);
+    assert_eq!(stage.ends(), []);
     let written = refuse(&mut stage, "turn/steer", "no active turn to steer");
     assert_eq!(written.len(), 1);
     assert_eq!(written[0]["method"], "turn/start");
@@ -19,7 +19,7 @@ fn a_turn_that_ended_under_a_steer_makes_it_a_turn_of_its_own() {
     said(&mut stage, MAIN, "m", "heard");
     turn_completed(&mut stage, MAIN, "t2", "completed");
     assert_eq!(stage.receipts("s"), ALL_THE_WAY);
-    assert_eq!(ends(&stage), [("heard".to_owned(), None)]);
+    assert_eq!(stage.ends(), [("heard".to_owned(), None)]);
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn a_steer_that_its_turn_left_over_is_said_again() {
     answer(&mut stage, "turn/steer", json!({"turnId": "t1"}));
     let written = turn_completed(&mut stage, MAIN, "t1", "completed");
     assert_eq!(written[0]["method"], "turn/start");
-    assert_eq!(ends(&stage), []);
+    assert_eq!(stage.ends(), []);
     // The same if the answer comes after the end of the turn.
     answer(&mut stage, "turn/start", json!({"turn": {"id": "t2"}}));
     turn_completed(&mut stage, MAIN, "t2", "completed");
@@ -74,7 +74,7 @@ fn a_steer_that_its_turn_left_over_is_said_again() {
         stage.receipts("s"),
         [SteerState::Queued, SteerState::Dropped]
     );
-    assert_eq!(ends(&stage).len(), 1);
+    assert_eq!(stage.ends().len(), 1);
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn a_steer_for_the_end_of_the_turn_waits_for_it() {
     let written = turn_completed(&mut stage, MAIN, "t1", "completed");
     assert_eq!(written[0]["method"], "turn/start");
     assert_eq!(written[0]["params"]["clientUserMessageId"], "end");
-    assert_eq!(ends(&stage), []);
+    assert_eq!(stage.ends(), []);
 }
 
 #[test]
@@ -193,7 +193,7 @@ fn a_program_that_does_not_start_says_why() {
     put(&mut stage, "s");
     stage.act(|driver, out| driver.interrupt(out));
     assert_eq!(stage.receipts("s"), [SteerState::Dropped]);
-    assert_eq!(settled(&stage), 1);
+    assert_eq!(stage.count(&Effect::Settled), 1);
 }
 
 #[test]
@@ -231,7 +231,7 @@ fn a_turn_that_failed_tells_its_error() {
             "turn/completed",
             json!({"threadId": MAIN, "turn": turn}),
         );
-        assert_eq!(ends(&stage), [(String::new(), Some(expected.to_owned()))]);
+        assert_eq!(stage.ends(), [(String::new(), Some(expected.to_owned()))]);
     }
 }
 
@@ -240,7 +240,7 @@ fn an_interrupt_before_the_first_turn_has_nothing_to_wait_for() {
     let mut stage = begun();
     put(&mut stage, "s");
     stage.act(|driver, out| driver.interrupt(out));
-    assert_eq!(settled(&stage), 1);
+    assert_eq!(stage.count(&Effect::Settled), 1);
     assert_eq!(stage.receipts("s"), [SteerState::Dropped]);
     stage.say(&json!({"id": 1, "result": {}}));
     stage.say(&json!({"id": 2, "result": {"thread": {"id": MAIN}}}));
@@ -253,14 +253,14 @@ fn an_interrupt_waits_for_a_turn_that_has_no_name_yet() {
     stage.say(&json!({"id": 1, "result": {}}));
     stage.say(&json!({"id": 2, "result": {"thread": {"id": MAIN}}}));
     stage.act(|driver, out| driver.interrupt(out));
-    assert_eq!(settled(&stage), 0);
+    assert_eq!(stage.count(&Effect::Settled), 0);
     let written = answer(&mut stage, "turn/start", json!({"turn": {"id": "t1"}}));
     assert_eq!(written[0]["method"], "turn/interrupt");
     put(&mut stage, "s");
     assert_eq!(stage.receipts("s"), [SteerState::Dropped]);
     turn_completed(&mut stage, MAIN, "t1", "interrupted");
     answer(&mut stage, "thread/backgroundTerminals/clean", json!({}));
-    assert_eq!(settled(&stage), 1);
+    assert_eq!(stage.count(&Effect::Settled), 1);
 }
 
 #[test]
@@ -271,9 +271,9 @@ fn an_interrupt_that_finds_no_turn_is_settled() {
     assert_eq!(count(&stage, "turn/interrupt"), 1);
     refuse(&mut stage, "turn/interrupt", "no active turn to interrupt");
     answer(&mut stage, "thread/backgroundTerminals/clean", json!({}));
-    assert_eq!(settled(&stage), 1);
+    assert_eq!(stage.count(&Effect::Settled), 1);
     stage.act(|driver, out| driver.interrupt(out));
-    assert_eq!(settled(&stage), 2);
+    assert_eq!(stage.count(&Effect::Settled), 2);
 }
 
 #[test]
@@ -284,7 +284,7 @@ fn an_interrupt_that_comes_after_the_end_of_the_turn_changes_nothing_of_it() {
     turn_completed(&mut stage, MAIN, "t1", "completed");
     refuse(&mut stage, "turn/interrupt", "no active turn to interrupt");
     answer(&mut stage, "thread/backgroundTerminals/clean", json!({}));
-    assert_eq!(settled(&stage), 1);
+    assert_eq!(stage.count(&Effect::Settled), 1);
     put(&mut stage, "s");
     assert_eq!(
         last(&stage, "turn/start")["params"]["clientUserMessageId"],
@@ -298,10 +298,10 @@ fn an_interrupt_of_a_turn_that_is_refused_is_over() {
     turn_completed(&mut stage, MAIN, "t1", "completed");
     put(&mut stage, "s");
     stage.act(|driver, out| driver.interrupt(out));
-    assert_eq!(settled(&stage), 0);
+    assert_eq!(stage.count(&Effect::Settled), 0);
     refuse(&mut stage, "turn/start", "no model");
     assert_eq!(stage.receipts("s"), [SteerState::Dropped]);
-    assert_eq!(settled(&stage), 1);
+    assert_eq!(stage.count(&Effect::Settled), 1);
     put(&mut stage, "next");
     assert_eq!(
         last(&stage, "turn/start")["params"]["clientUserMessageId"],
@@ -331,7 +331,7 @@ fn a_program_that_ends_leaves_no_steer_open() {
     stage.act(|driver, out| driver.ended(false, out));
     assert_eq!(stage.receipts("handed"), [SteerState::Unknown]);
     assert_eq!(stage.receipts("kept"), [SteerState::Dropped]);
-    assert_eq!(ends(&stage), []);
+    assert_eq!(stage.ends(), []);
 }
 
 #[test]

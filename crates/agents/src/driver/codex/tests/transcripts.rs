@@ -25,7 +25,7 @@ fn play(name: &str) -> Stage {
                         let id = id.and_then(Value::as_str).unwrap_or_default();
                         stage.act(|driver, out| driver.steer(steer(id, text), out));
                     }
-                    "turn/interrupt" if ends(&stage).is_empty() => {
+                    "turn/interrupt" if stage.ends().is_empty() => {
                         stage.act(|driver, out| driver.interrupt(out));
                     }
                     _ => {
@@ -49,7 +49,9 @@ fn play(name: &str) -> Stage {
         }
         stage.play("id", [line]);
         // That client did not end what its turns had started.
-        if name == "codex-0.171-interrupt.jsonl" && settled(&stage) < count(&stage, CLEAN) {
+        if name == "codex-0.171-interrupt.jsonl"
+            && stage.count(&Effect::Settled) < count(&stage, CLEAN)
+        {
             answer(&mut stage, CLEAN, json!({}));
         }
     }
@@ -61,7 +63,7 @@ fn unnamed_message(message: &Value) -> bool {
 }
 
 fn ends_or_settled(stage: &Stage) -> bool {
-    !ends(stage).is_empty() || settled(stage) > 0
+    !stage.ends().is_empty() || stage.count(&Effect::Settled) > 0
 }
 
 const CLEAN: &str = "thread/backgroundTerminals/clean";
@@ -71,7 +73,7 @@ fn a_steer_during_a_tool_is_seen_all_the_way() {
     let mut stage = play("codex-0.171-steer-during-tool.jsonl");
     assert_eq!(stage.receipts("human-msg-1"), ALL_THE_WAY);
     let answer = "ACK[STEER-ONE change course] final answer after steer.";
-    assert_eq!(ends(&stage), [(answer.to_owned(), None)]);
+    assert_eq!(stage.ends(), [(answer.to_owned(), None)]);
     assert_eq!(stage.text(), answer);
     let turn = json!("01a2278d-5719-7352-92d4-05ad7ff9b673");
     assert_eq!(last(&stage, "turn/steer")["params"]["expectedTurnId"], turn);
@@ -97,18 +99,7 @@ fn a_steer_during_a_tool_is_seen_all_the_way() {
 #[test]
 fn the_events_of_a_run_come_in_order() {
     let stage = play("codex-0.171-steer-during-tool.jsonl");
-    let told: Vec<_> = stage
-        .effects
-        .iter()
-        .filter_map(|effect| match effect {
-            Effect::Ready => Some("ready"),
-            Effect::TurnBegan => Some("began"),
-            Effect::TurnEnded { .. } => Some("ended"),
-            Effect::Settled => Some("settled"),
-            _ => None,
-        })
-        .collect();
-    assert_eq!(told, ["ready", "began", "ended"]);
+    assert_eq!(stage.course(), ["ready", "began", "ended"]);
 }
 
 #[test]
@@ -119,11 +110,11 @@ fn a_steer_that_was_taken_and_then_interrupted_is_dropped() {
         [SteerState::Queued, SteerState::Dropped]
     );
     assert!(reason(&stage, "human-msg-3").contains("interrupted"));
-    assert_eq!(settled(&stage), 2);
+    assert_eq!(stage.count(&Effect::Settled), 2);
     assert_eq!(count(&stage, "turn/interrupt"), 2);
     // The turns that its client began later are those of steers to an idle program.
     assert_eq!(count(&stage, "turn/start"), 3);
-    assert_eq!(ends(&stage), [("quick answer".to_owned(), None)]);
+    assert_eq!(stage.ends(), [("quick answer".to_owned(), None)]);
 }
 
 #[test]
@@ -131,6 +122,6 @@ fn an_interrupt_ends_what_the_turn_had_started() {
     let stage = play("codex-0.171-interrupt-then-clean.jsonl");
     assert_eq!(count(&stage, "turn/interrupt"), 1);
     assert_eq!(count(&stage, CLEAN), 1);
-    assert_eq!(settled(&stage), 1);
-    assert_eq!(ends(&stage), []);
+    assert_eq!(stage.count(&Effect::Settled), 1);
+    assert_eq!(stage.ends(), []);
 }

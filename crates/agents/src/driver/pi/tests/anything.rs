@@ -93,7 +93,7 @@ proptest! {
         stage.act(|pi, out| pi.ended(true, out));
         let steers: Vec<SteerId> = (0..steers).map(|i| format!("s{i}").into()).collect();
         assert_honest(&stage.effects, &steers);
-        let began = count(&stage, &Effect::TurnBegan);
-        prop_assert!(ends(&stage).len() <= began);
+        let began = stage.count(&Effect::TurnBegan);
+        prop_assert!(stage.ends().len() <= began);
     }
 }

@@ -118,7 +118,7 @@ fn a_message_crossing_with_the_end_begins_the_turn_again() {
     put(&mut stage, "s", "late");
     stage.say(&model("message_end", "done", "stop"));
     stage.say(&event("agent_settled"));
-    assert_eq!(ends(&stage), [], "pi has not said what becomes of it");
+    assert_eq!(stage.ends(), [], "pi has not said what becomes of it");
     answer_prompt(&mut stage, json!({"disposition": "started"}));
     stage.say(&event("agent_start"));
     stage.say(&user("message_end", "late"));
@@ -126,8 +126,8 @@ fn a_message_crossing_with_the_end_begins_the_turn_again() {
     stage.say(&model("message_end", "more", "stop"));
     stage.say(&event("agent_settled"));
     assert_eq!(stage.receipts("s"), [Inserted, Sent, Answered]);
-    assert_eq!(ends(&stage), [("more".to_owned(), None)]);
-    assert_eq!(count(&stage, &Effect::TurnBegan), 1);
+    assert_eq!(stage.ends(), [("more".to_owned(), None)]);
+    assert_eq!(stage.count(&Effect::TurnBegan), 1);
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn a_steer_that_an_idle_pi_refuses_ends_its_turn_as_it_was() {
     }));
     assert_eq!(stage.receipts("s"), [Dropped]);
     let done = ("done".to_owned(), None);
-    assert_eq!(ends(&stage), [done.clone(), done]);
+    assert_eq!(stage.ends(), [done.clone(), done]);
 }
 
 #[test]
@@ -184,17 +184,17 @@ fn a_first_prompt_that_is_refused_is_a_failed_turn() {
         "error": "No model selected.",
     }));
     assert_eq!(
-        ends(&stage),
+        stage.ends(),
         [(String::new(), Some("No model selected.".to_owned()))]
     );
-    assert_eq!(count(&stage, &Effect::TurnBegan), 1);
+    assert_eq!(stage.count(&Effect::TurnBegan), 1);
 }
 
 #[test]
 fn a_prompt_that_an_extension_takes_is_the_whole_turn() {
     let mut stage = prompted("/hello");
     answer_prompt(&mut stage, json!({"disposition": "handled"}));
-    assert_eq!(ends(&stage), [(String::new(), None)]);
+    assert_eq!(stage.ends(), [(String::new(), None)]);
 
     let mut old = prompted("/hello");
     answer_prompt(&mut old, Value::Null);
@@ -222,7 +222,7 @@ fn an_error_of_the_model_is_that_of_the_turn_once_pi_gives_up() {
         } else {
             stage.say(&json!({"type": "auto_retry_start", "attempt": attempt}));
             answer_state(&mut stage, false);
-            assert_eq!(ends(&stage), [], "it tries again");
+            assert_eq!(stage.ends(), [], "it tries again");
             answer_prompt(&mut stage, Value::Null);
             assert_eq!(put(&mut stage, "t", "meanwhile"), Vec::<Value>::new());
             let written = stage.say(&event("agent_start"));
@@ -231,7 +231,7 @@ fn an_error_of_the_model_is_that_of_the_turn_once_pi_gives_up() {
     }
     answer_prompt(&mut stage, Value::Null);
     answer_state(&mut stage, false);
-    assert_eq!(ends(&stage), [(String::new(), Some("503 busy".to_owned()))]);
+    assert_eq!(stage.ends(), [(String::new(), Some("503 busy".to_owned()))]);
     assert_eq!(
         stage.receipts("s"),
         [Inserted, Unknown],
@@ -249,7 +249,7 @@ fn a_failure_that_only_the_end_of_the_run_tells_is_told() {
         "stopReason": "error", "errorMessage": "broken",
     }]}));
     answer_state(&mut stage, false);
-    assert_eq!(ends(&stage), [(String::new(), Some("broken".to_owned()))]);
+    assert_eq!(stage.ends(), [(String::new(), Some("broken".to_owned()))]);
 }
 
 #[test]
@@ -315,8 +315,8 @@ fn a_message_at_once_cuts_the_run_short_and_comes_next() {
     stage.say(&model("message_end", "yes", "stop"));
     assert_eq!(stage.receipts("n"), [Inserted, Sent, Answered]);
     assert_eq!(stage.receipts("q"), [Queued, Inserted, Sent, Answered]);
-    assert_eq!(count(&stage, &Effect::TurnBegan), 1);
-    assert_eq!(ends(&stage), []);
+    assert_eq!(stage.count(&Effect::TurnBegan), 1);
+    assert_eq!(stage.ends(), []);
 }
 
 #[test]

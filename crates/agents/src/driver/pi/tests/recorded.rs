@@ -41,13 +41,13 @@ fn a_steer_during_a_tool_is_queued_inserted_sent_and_answered() {
             "{name}"
         );
         if name == "pi-0.73" {
-            assert_eq!(ends(&stage), [], "it may go on by itself");
+            assert_eq!(stage.ends(), [], "it may go on by itself");
             answer_state(&mut stage, false);
         }
         let text = "ACK[STEER-ONE change course] final answer after steer.";
-        assert_eq!(ends(&stage), [(text.to_owned(), None)], "{name}");
+        assert_eq!(stage.ends(), [(text.to_owned(), None)], "{name}");
         assert_eq!(stage.text(), text, "{name}");
-        assert_eq!(count(&stage, &Effect::TurnBegan), 1, "{name}");
+        assert_eq!(stage.count(&Effect::TurnBegan), 1, "{name}");
         let tool = |ended, summary: Option<&str>| Effect::Tool {
             child: None,
             call: stage.effects.iter().find_map(|effect| match effect {
@@ -59,8 +59,8 @@ fn a_steer_during_a_tool_is_queued_inserted_sent_and_answered() {
             summary: summary.map(str::to_owned),
         };
         let command = Some("sleep 4; echo tool-done");
-        assert_eq!(count(&stage, &tool(false, command)), 1, "{name}");
-        assert_eq!(count(&stage, &tool(true, None)), 1, "{name}");
+        assert_eq!(stage.count(&tool(false, command)), 1, "{name}");
+        assert_eq!(stage.count(&tool(true, None)), 1, "{name}");
     }
 }
 
@@ -70,7 +70,7 @@ fn a_steer_while_idle_is_a_prompt_of_its_own() {
     let written = stage.act(|pi, out| pi.steer(steer("i", "STEER-IDLE hello"), out));
     assert_eq!(written.len(), 1);
     assert_eq!(written[0]["type"], "prompt");
-    assert_eq!(count(&stage, &Effect::TurnBegan), 2, "before pi says so");
+    assert_eq!(stage.count(&Effect::TurnBegan), 2, "before pi says so");
     answer_prompt(&mut stage, json!({"disposition": "started"}));
     stage.say(&event("agent_start"));
     stage.say(&user("message_end", "STEER-IDLE hello"));
@@ -78,8 +78,8 @@ fn a_steer_while_idle_is_a_prompt_of_its_own() {
     stage.say(&model("message_end", "hello", "stop"));
     stage.say(&event("agent_settled"));
     assert_eq!(stage.receipts("i"), [Inserted, Sent, Answered]);
-    assert_eq!(ends(&stage)[1], ("hello".to_owned(), None));
-    assert_eq!(count(&stage, &Effect::TurnBegan), 2);
+    assert_eq!(stage.ends()[1], ("hello".to_owned(), None));
+    assert_eq!(stage.count(&Effect::TurnBegan), 2);
 }
 
 /// Plays the second half of a transcript: a tool, a steer, an abort.
@@ -125,7 +125,7 @@ fn a_steer_that_an_abort_swallows_is_inserted_and_dropped_but_never_sent() {
         let stage = steered_then_aborted(name, false);
         assert_eq!(stage.receipts("s"), [Queued, Inserted, Dropped], "{name}");
         assert_eq!(stage.effects.last(), Some(&Effect::Settled), "{name}");
-        assert_eq!(ends(&stage), [], "{name}");
+        assert_eq!(stage.ends(), [], "{name}");
     }
 }
 
@@ -133,7 +133,7 @@ fn a_steer_that_an_abort_swallows_is_inserted_and_dropped_but_never_sent() {
 fn a_steer_that_pi_gives_back_is_dropped() {
     let stage = steered_then_aborted("pi-1.6-abort.jsonl", true);
     assert_eq!(stage.receipts("s"), [Queued, Dropped]);
-    assert_eq!(count(&stage, &Effect::Settled), 1);
+    assert_eq!(stage.count(&Effect::Settled), 1);
 }
 
 #[test]
@@ -147,9 +147,9 @@ fn an_abort_ends_a_text_and_settles_once() {
         stage.act(|pi, out| pi.interrupt(out));
         stage.play("id", &after);
         assert_eq!(stage.text(), "word00 word01 word02 word03 word04 word05");
-        assert_eq!(count(&stage, &Effect::Settled), 1, "{name}");
-        assert_eq!(ends(&stage), [], "{name}");
+        assert_eq!(stage.count(&Effect::Settled), 1, "{name}");
+        assert_eq!(stage.ends(), [], "{name}");
         stage.act(|pi, out| pi.interrupt(out));
-        assert_eq!(count(&stage, &Effect::Settled), 2, "at once when quiet");
+        assert_eq!(stage.count(&Effect::Settled), 2, "at once when quiet");
     }
 }
