@@ -134,6 +134,24 @@ fn a_killed_host_leaves_interrupted_tasks_and_no_process() {
     assert_eq!(wire.done("result", json!({"id": next}))["text"], "on\n");
 }
 
+/// An agent can stop its own keeper, which then does not see that its host is gone.
+#[test]
+fn an_agent_that_stops_its_keeper_ends_with_the_next_host() {
+    let mut session = up(&[]);
+    let mark = session.place.path().join("mark").display().to_string();
+    let id = shell(
+        &session,
+        &format!("kill -STOP $PPID; exec sh -c 'while :; do sleep 1; done' {mark}"),
+    );
+    eventually("it runs", LONG, || {
+        (!running(&session, &mark).is_empty()).then_some(())
+    });
+    signal(session.host(), Signal::KILL);
+    session.again();
+    assert_eq!(running(&session, &mark), [0; 0]);
+    assert_eq!(agent(&session, &id)["status"], "interrupted");
+}
+
 /// Asked or told to end, the host ends its agents first, and in order.
 #[test]
 fn an_orderly_end_aborts_agents() {

@@ -20,8 +20,28 @@ pub struct FakeSession {
     /// Whether the person says yes.
     pub confirms: AtomicBool,
     pub asked: AtomicUsize,
+    /// The person takes their time: questions are not answered.
+    pub hesitates: AtomicBool,
+    /// Questions that stand on a terminal.
+    pub standing: Arc<AtomicUsize>,
     pub stopped: AtomicBool,
     pub agents: FakeAgents,
+}
+
+/// A question on a terminal, as long as it stands there.
+struct Standing(Arc<AtomicUsize>);
+
+impl Standing {
+    fn new(count: &Arc<AtomicUsize>) -> Self {
+        count.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(count))
+    }
+}
+
+impl Drop for Standing {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 pub const PERSON: CallerKind = CallerKind::Human {
@@ -36,6 +56,8 @@ impl FakeSession {
             marked: Mutex::new(None),
             confirms: AtomicBool::new(true),
             asked: AtomicUsize::new(0),
+            hesitates: AtomicBool::new(false),
+            standing: Arc::default(),
             stopped: AtomicBool::new(false),
             agents: FakeAgents::default(),
         }
@@ -77,7 +99,11 @@ impl Session for FakeSession {
 
     async fn confirm(&self, _: &Caller, act: &str, _: Duration) -> Result<(), Refusal> {
         assert!(!act.is_empty());
+        let _standing = Standing::new(&self.standing);
         self.asked.fetch_add(1, Ordering::Relaxed);
+        if self.hesitates.load(Ordering::Relaxed) {
+            std::future::pending::<()>().await;
+        }
         if self.confirms.load(Ordering::Relaxed) {
             Ok(())
         } else {

@@ -1,6 +1,7 @@
 //! Who may call what.
 
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use handover_protocol::Method;
 use serde_json::json;
@@ -184,4 +185,25 @@ async fn refused_calls_are_recorded_without_their_arguments() {
     assert_eq!(events[0]["actor"]["via"], "someone/1");
     assert_eq!(events[4]["actor"]["evidence"], "lineage");
     assert!(!json!(events).to_string().contains("hunter2"));
+}
+
+#[tokio::test]
+async fn a_question_on_a_terminal_ends_with_its_caller() {
+    let harness = Harness::start().await;
+    *harness.session.marked.lock().unwrap() = Some("SOME_AGENT".into());
+    harness.session.hesitates.store(true, Ordering::Relaxed);
+    let mut client = harness.connect().await;
+    client.send("control.pause", json!({})).await;
+    let standing = || harness.session.standing.load(Ordering::Relaxed);
+    let becomes = async |count: usize| {
+        let waited = tokio::time::timeout(Duration::from_secs(20), async {
+            while standing() != count {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        });
+        assert!(waited.await.is_ok(), "{count} questions should stand there");
+    };
+    becomes(1).await;
+    drop(client);
+    becomes(0).await;
 }
