@@ -105,6 +105,7 @@ pub fn newest(agents: &[AgentView], most: usize) -> Vec<AgentView> {
 
 #[cfg(test)]
 pub mod tests {
+    use handover_protocol::AgentStatus;
     use serde_json::json;
 
     use super::*;
