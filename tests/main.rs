@@ -38,6 +38,7 @@ mod people_type;
 mod pi;
 mod pictures;
 mod pointer;
+mod relayed_tools;
 mod text;
 mod the_record;
 mod watchers;

@@ -3,6 +3,7 @@
 mod cli;
 mod lineage;
 mod mcp;
+mod relay;
 
 use std::process::ExitCode;
 

@@ -36,6 +36,8 @@ const COMMANDS: &[(&str, &[Method])] = &[
     // Its tools have their own list, with their gates: `mcp::tools`.
     ("mcp", &[]),
     ("pause", &[Method::ControlPause]),
+    // Its calls pass the gate by permits: `relay::gate`.
+    ("relay", &[Method::ControlPermit, Method::ControlComplete]),
     ("report", &[]),
     ("result", &[]),
     ("resume", &[Method::ControlResume]),
@@ -87,10 +89,13 @@ fn every_command_has_declared_its_gates() {
 fn no_command_has_a_way_of_its_own() {
     for (name, methods) in COMMANDS {
         for method in *methods {
-            let acts_on_a_desktop = name.starts_with("desktop ");
-            assert_eq!(method.gate() == Gate::Acts, acts_on_a_desktop, "{name}");
+            let acts_on_a_desktop = name.starts_with("desktop ") || *name == "relay";
+            let completes = *method == Method::ControlComplete;
+            let acts = acts_on_a_desktop && !completes;
+            assert_eq!(method.gate() == Gate::Acts, acts, "{name}");
             assert_ne!(method.gate(), Gate::Observes, "{name}: {method}");
-            let changes_control = method.name().starts_with("control.");
+            let permits = [Method::ControlPermit, Method::ControlComplete].contains(method);
+            let changes_control = method.name().starts_with("control.") && !permits;
             assert!(!changes_control || method.human_only(), "{name}: {method}");
         }
     }

@@ -26,6 +26,7 @@ mod outcome;
 mod pause;
 mod ready;
 mod record;
+mod relay;
 mod report;
 mod result;
 mod session;
@@ -115,6 +116,8 @@ enum Command {
     Doctor,
     /// Be the tools of one agent, over MCP on standard input and output
     Mcp(mcp::Args),
+    /// Pass an MCP server on, with its tools behind the gate of a desktop
+    Relay(relay::Args),
     /// Make swarm-list, swarm-steer, swarm-abort, swarm-result and swarm-attach in a directory
     InstallLinks(links::Args),
     /// Print a completion script for a shell
@@ -174,6 +177,7 @@ fn dispatch(command: Command, context: &Context) -> Result<(), Failure> {
         Command::Verify(args) => verify::run(args, context),
         Command::Doctor => doctor::run(context),
         Command::Mcp(args) => mcp::run(args, context),
+        Command::Relay(args) => relay::run(args, context),
         Command::InstallLinks(args) => links::run(&args, context),
         Command::Completions(args) => completions::run(&args, context),
         Command::Man(args) => man::run(&args, context),

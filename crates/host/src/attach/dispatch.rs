@@ -182,7 +182,7 @@ pub(super) async fn dispatch<S: Session>(
         Method::ControlRevoke => on_desktop!(shared, call, revoke, ControlChangeParams),
         Method::ControlPause => on_desktop!(shared, call, pause, ControlChangeParams),
         Method::ControlResume => on_desktop!(shared, call, resume, ControlChangeParams),
-        Method::ControlPermit => on_desktop!(shared, call, permit, ControlPermitParams),
+        Method::ControlPermit => act_on_desktop!(shared, call, permit, ControlPermitParams),
         Method::ControlComplete => on_desktop!(shared, call, complete, ControlCompleteParams),
         Method::DesktopNew => {
             let params = read_params(method, call.params)?;

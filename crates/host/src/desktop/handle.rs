@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use handover_control::{PauseReason, PermitId};
 use handover_protocol::{
-    ActionResult, ControlAcquireParams, ControlAcquireResult, ControlStatusResult, DesktopId,
-    DesktopLaunchParams, DesktopLaunchResult, ErrorCode, LeaseParams, Refusal, Size, ViewerName,
+    ActionResult, ControlAcquireParams, ControlAcquireResult, ControlPermitParams,
+    ControlStatusResult, DesktopId, DesktopLaunchParams, DesktopLaunchResult, ErrorCode,
+    LeaseParams, Refusal, Size, ViewerName,
 };
 use serde_json::Map;
 use tokio::sync::{MutexGuard, mpsc, watch};
@@ -19,15 +20,20 @@ use super::action::{self, Action, Bounds};
 use super::by::By;
 use super::command::{Answer, Ask, Command, LeaseProof};
 use super::links::Links;
+use super::owners::{self, Holder};
 use super::programs::Programs;
 use super::requests::reply;
 use super::terms;
 use super::view::ControlView;
 use crate::callers::Caller;
+use crate::system::process::ProcessIdentity;
 use crate::viewer::Viewers;
 
 /// How often a window manager that has not begun is looked for.
 const MANAGED_AGAIN: Duration = Duration::from_millis(5);
+
+/// The longest word that says what a permit is for, in bytes.
+const MAX_WHAT: usize = 256;
 
 /// What a handle is made of.
 pub(super) struct Inner {
@@ -173,6 +179,39 @@ impl DesktopHandle {
         let (reply, answered) = tokio::sync::oneshot::channel();
         self.tell(Command::Tell { observer, reply }).await;
         answered.await.ok().flatten()
+    }
+
+    /// A permit for something that the caller does by itself.
+    pub(super) async fn outside_permit(
+        &self,
+        caller: &Caller,
+        params: ControlPermitParams,
+    ) -> Result<(PermitId, handover_control::Epoch), Refusal> {
+        if params.what.is_empty() || params.what.len() > MAX_WHAT {
+            return Err(Refusal::new(
+                ErrorCode::BadParams,
+                format!("`what` is to say in up to {MAX_WHAT} bytes what will be done"),
+            ));
+        }
+        let process = ProcessIdentity {
+            pid: caller.pid,
+            start_ticks: caller.start_ticks,
+        };
+        let holder = match params.keeper {
+            None => Holder::Process(process),
+            Some(keeper) => Holder::below(keeper, process)?,
+        };
+        let by = By::from(caller);
+        let owner = holder.owner(caller.connection);
+        let watching = owners::watch(holder, owner, self.0.commands.downgrade());
+        self.ask(|reply| Command::Permit {
+            by,
+            owner,
+            watching,
+            what: params.what,
+            reply,
+        })
+        .await
     }
 
     async fn host_permit(

@@ -18,7 +18,7 @@ use crate::system::prctl;
 /// reaps it.
 ///
 /// `dies_with_us`: the kernel kills it when the keeper ends, however the keeper ends. Set for the
-/// display server, without which nothing on the desktop can go on; not for applications, which may
+/// display server, without which nothing on the desktop can go on, and for a relayed server; not for applications, which may
 /// change their credentials and so lose the setting anyway.
 pub(super) fn spawn(launch: &Launch, marker: &str, dies_with_us: bool) -> io::Result<u32> {
     let (program, arguments) = launch
