@@ -42,6 +42,8 @@ const COMMANDS: &[(&str, &[Method])] = &[
     ("result", &[]),
     ("resume", &[Method::ControlResume]),
     ("sessions", &[]),
+    // Writes what another program reads at its next start; speaks to no host.
+    ("setup", &[]),
     ("steer", &[Method::Steer]),
     ("stop-all", &[Method::StopAllInput]),
     ("takeover return", &[Method::ControlReturn]),

@@ -31,6 +31,7 @@ mod report;
 mod result;
 mod session;
 mod sessions;
+mod setup;
 mod steer;
 mod stop_all;
 mod story;
@@ -118,6 +119,8 @@ enum Command {
     Mcp(mcp::Args),
     /// Pass an MCP server on, with its tools behind the gate of a desktop
     Relay(relay::Args),
+    /// Make an agent program start `handover mcp`
+    Setup(setup::Args),
     /// Make swarm-list, swarm-steer, swarm-abort, swarm-result and swarm-attach in a directory
     InstallLinks(links::Args),
     /// Print a completion script for a shell
@@ -178,6 +181,7 @@ fn dispatch(command: Command, context: &Context) -> Result<(), Failure> {
         Command::Doctor => doctor::run(context),
         Command::Mcp(args) => mcp::run(args, context),
         Command::Relay(args) => relay::run(args, context),
+        Command::Setup(args) => setup::run(&args, context),
         Command::InstallLinks(args) => links::run(&args, context),
         Command::Completions(args) => completions::run(&args, context),
         Command::Man(args) => man::run(&args, context),
