@@ -15,6 +15,7 @@ mod agents_of_agents;
 mod agents_speak_mcp;
 mod attached_desktops;
 mod bounds;
+mod browser_desktops;
 mod clients_die;
 mod clipboard;
 mod command_line;

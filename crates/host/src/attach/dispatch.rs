@@ -5,13 +5,13 @@ use std::sync::Arc;
 use handover_protocol::envelope::read_params;
 use handover_protocol::server::outlet::Outlet;
 use handover_protocol::{
-    AbortParams, AnswerParams, ControlAcquireParams, ControlAcquireResult, ControlChangeParams,
-    ControlCompleteParams, ControlPermitParams, ControlReclaimParams, ControlRequestParams,
-    ControlReturnParams, ControlSecretParams, ControlStatusParams, DesktopClickParams,
-    DesktopDestroyParams, DesktopDragParams, DesktopId, DesktopKeyParams, DesktopLaunchParams,
-    DesktopMoveParams, DesktopScreenshotParams, DesktopScrollParams, DesktopTypeParams,
-    DesktopWindowsParams, ErrorCode, HelloParams, JournalParams, LeaseName, LeaseParams,
-    ListParams, ListResult, Method, PROTOCOL_VERSION, PingParams, PingResult, Refusal,
+    AbortParams, AnswerParams, CdpOpenParams, ControlAcquireParams, ControlAcquireResult,
+    ControlChangeParams, ControlCompleteParams, ControlPermitParams, ControlReclaimParams,
+    ControlRequestParams, ControlReturnParams, ControlSecretParams, ControlStatusParams,
+    DesktopClickParams, DesktopDestroyParams, DesktopDragParams, DesktopId, DesktopKeyParams,
+    DesktopLaunchParams, DesktopMoveParams, DesktopScreenshotParams, DesktopScrollParams,
+    DesktopTypeParams, DesktopWindowsParams, ErrorCode, HelloParams, JournalParams, LeaseName,
+    LeaseParams, ListParams, ListResult, Method, PROTOCOL_VERSION, PingParams, PingResult, Refusal,
     RequestHumanParams, RequestStatusParams, ResultParams, SteerParams, StopAllInputParams,
     StopAllInputResult, StopParams, StopResult, SubscribeParams, ViewOpenParams,
 };
@@ -212,6 +212,7 @@ pub(super) async fn dispatch<S: Session>(
         Method::DesktopKey => act_on_desktop!(shared, call, key, DesktopKeyParams),
         Method::DesktopWindows => on_desktop!(shared, call, windows, DesktopWindowsParams),
         Method::ViewOpen => on_desktop!(shared, call, open_view, ViewOpenParams),
+        Method::CdpOpen => on_desktop!(shared, call, open_cdp, CdpOpenParams),
         Method::RequestHuman => {
             let params: RequestHumanParams = read_params(method, call.params)?;
             let desktop = shared.subject(optional(&params.desktop))?;

@@ -2,15 +2,15 @@
 
 use handover_control::{ControllerId, GiveBack, PauseReason, PermitId, ViewerId};
 use handover_protocol::{
-    ActionResult, ControlAcquireParams, ControlAcquireResult, ControlAnswerResult,
-    ControlChangeParams, ControlCompleteParams, ControlCompleteResult, ControlPermitParams,
-    ControlPermitResult, ControlReclaimParams, ControlRenewResult, ControlRequestParams,
-    ControlReturnParams, ControlReturnResult, ControlSecretParams, ControlSecretResult,
-    ControlStatusResult, DesktopClickParams, DesktopDragParams, DesktopId, DesktopKeyParams,
-    DesktopLaunchParams, DesktopLaunchResult, DesktopMoveParams, DesktopScreenshotParams,
-    DesktopScreenshotResult, DesktopScrollParams, DesktopTypeParams, DesktopView,
-    DesktopWindowsParams, DesktopWindowsResult, ErrorCode, LeaseParams, Method, RELAYED, Refusal,
-    ReturnReason, TypeMethod, ViewOpenParams, ViewOpenResult,
+    ActionResult, CdpOpenParams, CdpOpenResult, ControlAcquireParams, ControlAcquireResult,
+    ControlAnswerResult, ControlChangeParams, ControlCompleteParams, ControlCompleteResult,
+    ControlPermitParams, ControlPermitResult, ControlReclaimParams, ControlRenewResult,
+    ControlRequestParams, ControlReturnParams, ControlReturnResult, ControlSecretParams,
+    ControlSecretResult, ControlStatusResult, DesktopClickParams, DesktopDragParams, DesktopId,
+    DesktopKeyParams, DesktopLaunchParams, DesktopLaunchResult, DesktopMoveParams,
+    DesktopScreenshotParams, DesktopScreenshotResult, DesktopScrollParams, DesktopTypeParams,
+    DesktopView, DesktopWindowsParams, DesktopWindowsResult, ErrorCode, LeaseParams, Method,
+    RELAYED, Refusal, ReturnReason, TypeMethod, ViewOpenParams, ViewOpenResult,
 };
 use serde_json::{Map, json};
 use tokio::sync::mpsc;
@@ -422,5 +422,15 @@ impl attach::Desktop for DesktopHandle {
         _params: ViewOpenParams,
     ) -> Result<ViewOpenResult, Refusal> {
         self.opened_view().await
+    }
+
+    async fn open_cdp(
+        &self,
+        _caller: &Caller,
+        _params: CdpOpenParams,
+    ) -> Result<CdpOpenResult, Refusal> {
+        Ok(CdpOpenResult {
+            socket_path: self.opened_cdp()?.display().to_string(),
+        })
     }
 }
