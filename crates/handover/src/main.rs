@@ -1,5 +1,6 @@
 //! The `handover` binary: the command line, and the hidden faces of the same program.
 
+mod browser;
 mod cli;
 mod lineage;
 mod mcp;

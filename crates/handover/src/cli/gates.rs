@@ -11,6 +11,9 @@ const COMMANDS: &[(&str, &[Method])] = &[
     ("abort", &[Method::Abort]),
     ("agent run", &[Method::Spawn]),
     ("answer", &[Method::Answer]),
+    // Its commands pass the gate of the browser, one by one: `handover_cdp`.
+    ("browser cdp", &[Method::CdpOpen]),
+    ("browser mcp", &[Method::CdpOpen]),
     ("completions", &[]),
     ("desktop click", &[Method::DesktopClick]),
     ("desktop destroy", &[Method::DesktopDestroy]),

@@ -3,6 +3,7 @@
 mod abort;
 mod agent;
 mod answer;
+mod browser;
 mod completions;
 mod confirm;
 mod context;
@@ -83,6 +84,9 @@ enum Command {
     /// Make, use and end desktops
     #[command(subcommand)]
     Desktop(desktop::Command),
+    /// Drive the browser of a desktop, through the desktop's gate
+    #[command(subcommand)]
+    Browser(browser::Command),
     /// Watch a desktop, or take control of it
     Watch(watch::Args),
     /// Who has control of a desktop, and giving it back
@@ -162,6 +166,7 @@ fn dispatch(command: Command, context: &Context) -> Result<(), Failure> {
         Command::Sessions(args) => sessions::run(&args, context),
         Command::List(args) => list::run(&args, context),
         Command::Desktop(command) => desktop::run(command, context),
+        Command::Browser(command) => browser::run(command, context),
         Command::Watch(args) => watch::run(args, context),
         Command::Takeover(command) => takeover::run(command, context),
         Command::Pause(args) => pause::run(args, handover_protocol::Method::ControlPause, context),

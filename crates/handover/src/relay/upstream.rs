@@ -76,6 +76,7 @@ impl Upstream {
             env: environment(),
             log: PathBuf::from("/dev/null"),
             stdio: None,
+            channel: None,
         };
         let (process, piped) = self
             .keeper
