@@ -16,6 +16,7 @@ mod agents_speak_mcp;
 mod attached_desktops;
 mod bounds;
 mod browser_desktops;
+mod browser_tools;
 mod clients_die;
 mod clipboard;
 mod command_line;
