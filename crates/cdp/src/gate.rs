@@ -8,17 +8,15 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::class::{Class, class, passes_in_human_time};
+use crate::class::{Class, class};
 use crate::message::{
-    self, BAD_PARAMS, Command, FAILED, Flatten, FromBrowser, Ignore, NOT_A_COMMAND, NOT_JSON,
-    OfRequest, OfSession, REFUSED, Refused, UNKNOWN_SESSION, read,
+    self, BAD_PARAMS, Command, FAILED, Flatten, Ignore, NOT_A_COMMAND, NOT_JSON, OfRequest,
+    REFUSED, Refused, UNKNOWN_SESSION, read,
 };
 use crate::table::{Asked, Kind, Pending, Table};
 
 /// How many commands of one client may be unanswered.
 pub const MAX_IN_FLIGHT: usize = 256;
-/// How many requests stopped for a client are remembered for each session.
-const MAX_STOPPED: usize = 1024;
 
 /// One client of the gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -72,38 +70,38 @@ impl Held {
 
 /// A request that the browser has stopped, by its name for it.
 #[derive(Debug, PartialEq, Eq)]
-struct Stopped {
-    request: String,
+pub(crate) struct Stopped {
+    pub(crate) request: String,
     /// A server asks who it is.
-    auth: bool,
+    pub(crate) auth: bool,
 }
 
 #[derive(Debug)]
-struct Session {
-    client: ClientId,
-    parent: Option<String>,
+pub(crate) struct Session {
+    pub(crate) client: ClientId,
+    pub(crate) parent: Option<String>,
     /// The browser waits for the client before it lets the page begin.
-    waiting: bool,
+    pub(crate) waiting: bool,
     /// How the client is told of it; it has not been while a person was in control.
-    untold: Option<Vec<u8>>,
+    pub(crate) untold: Option<Vec<u8>>,
     /// Requests that the browser has stopped for the client.
-    stopped: VecDeque<Stopped>,
+    pub(crate) stopped: VecDeque<Stopped>,
     /// The client has the page's scripts stopped.
-    paused: bool,
+    pub(crate) paused: bool,
     /// The client has the page ignore input.
-    ignores_input: bool,
+    pub(crate) ignores_input: bool,
 }
 
 /// See the module's description.
 #[derive(Debug, Default)]
 pub struct Gate {
     /// By id, with the session that stands for its connection once it is known.
-    clients: BTreeMap<ClientId, Option<String>>,
-    sessions: HashMap<String, Session>,
-    table: Table,
+    pub(crate) clients: BTreeMap<ClientId, Option<String>>,
+    pub(crate) sessions: HashMap<String, Session>,
+    pub(crate) table: Table,
     /// A person is in control, or nobody is.
-    closed: bool,
-    effects: VecDeque<Effect>,
+    pub(crate) closed: bool,
+    pub(crate) effects: VecDeque<Effect>,
 }
 
 impl Gate {
@@ -142,7 +140,7 @@ impl Gate {
     }
 
     /// Ends the session that stands for a client's connection, and with it all of the client's sessions.
-    fn detach(&mut self, client: ClientId, root: &str) {
+    pub(crate) fn detach(&mut self, client: ClientId, root: &str) {
         let params = json!({"sessionId": root});
         let pending = Pending::Left(client);
         self.own("Target.detachFromTarget", Some(&params), pending, None);
@@ -273,170 +271,8 @@ impl Gate {
         }
     }
 
-    /// A message of the browser.
-    pub fn from_browser(&mut self, bytes: &[u8]) {
-        // The browser is ours: what it sends that cannot be read is of a kind that nobody waits for.
-        let Ok(message) = serde_json::from_slice::<FromBrowser<'_>>(bytes) else {
-            return;
-        };
-        match (message.id, &message.method) {
-            (Some(number), _) => self.answered(number, &message),
-            (None, Some(method)) => self.event(method, &message),
-            (None, None) => {}
-        }
-    }
-
-    fn answered(&mut self, number: i64, message: &FromBrowser<'_>) {
-        match self.table.take(number) {
-            Some(Pending::Client(asked)) => {
-                let value = message
-                    .error
-                    .map(|error| ("error", error))
-                    .or(message.result.map(|result| ("result", result)));
-                if let Some((member, value)) = value
-                    && !asked.answered
-                    && self.clients.contains_key(&asked.client)
-                {
-                    let answer = message::answer(asked.id, member, value, asked.session.as_deref());
-                    self.effects
-                        .push_back(Effect::ToClient(asked.client, answer));
-                }
-                self.effects.extend(asked.permit.map(Effect::Complete));
-            }
-            Some(Pending::Root(client)) => match read(message.result) {
-                Some(OfSession { session, .. }) => match self.clients.get_mut(&client) {
-                    Some(root) => {
-                        *root = Some(session.clone().into_owned());
-                        self.effects.push_back(Effect::Ready(client));
-                    }
-                    // It has left before.
-                    None => self.detach(client, &session),
-                },
-                None => {
-                    self.clients.remove(&client);
-                    self.effects.push_back(Effect::Close(client));
-                }
-            },
-            Some(Pending::Left(client)) => {
-                self.sessions.retain(|_, session| session.client != client);
-                let left = self.table.remove_asked(|asked| asked.client == client);
-                let permits = left.into_iter().filter_map(|asked| asked.permit);
-                self.effects.extend(permits.map(Effect::Complete));
-            }
-            Some(Pending::Terminated(_) | Pending::Ignored) | None => {}
-        }
-    }
-
-    fn event(&mut self, method: &str, event: &FromBrowser<'_>) {
-        let Some(session) = event.session.as_deref() else {
-            // Of the connection itself, on which nothing was asked for.
-            return;
-        };
-        let params = event.params.map_or("{}", RawValue::get);
-        let root = self
-            .clients
-            .iter()
-            .find(|(_, root)| root.as_deref() == Some(session));
-        let (client, named) = match root {
-            Some((client, _)) => (*client, None),
-            None => match self.sessions.get(session) {
-                Some(known) => (known.client, Some(session)),
-                None => return,
-            },
-        };
-        match method {
-            "Target.attachedToTarget" => {
-                if let Some(attached) = read::<OfSession<'_>>(event.params) {
-                    self.attached(client, session, named, &attached, params);
-                }
-                return;
-            }
-            "Target.detachedFromTarget" => {
-                let told = read::<OfSession<'_>>(event.params)
-                    .is_none_or(|detached| self.detached(&detached.session));
-                if !told {
-                    return;
-                }
-            }
-            _ => {
-                let within = self.sessions.get_mut(session);
-                if within
-                    .as_ref()
-                    .is_some_and(|within| within.untold.is_some())
-                {
-                    return;
-                }
-                if let Some(within) = within {
-                    stopped(within, method, event.params);
-                }
-                if self.closed {
-                    self.let_go(session);
-                    if !passes_in_human_time(method) {
-                        return;
-                    }
-                }
-            }
-        }
-        let event = message::event(method, params, named);
-        self.effects.push_back(Effect::ToClient(client, event));
-    }
-
-    /// A session has begun below `parent`.
-    fn attached(
-        &mut self,
-        client: ClientId,
-        parent: &str,
-        named: Option<&str>,
-        attached: &OfSession<'_>,
-        params: &str,
-    ) {
-        let untold = self.closed.then(|| {
-            let mut params: Value = serde_json::from_str(params).unwrap_or_default();
-            params["waitingForDebugger"] = false.into();
-            message::event("Target.attachedToTarget", &params.to_string(), named)
-        });
-        if untold.is_none() {
-            let event = message::event("Target.attachedToTarget", params, named);
-            self.effects.push_back(Effect::ToClient(client, event));
-        }
-        let session = Session {
-            client,
-            parent: Some(parent.to_owned()),
-            waiting: attached.waiting,
-            untold,
-            stopped: VecDeque::new(),
-            paused: false,
-            ignores_input: false,
-        };
-        let id = attached.session.clone().into_owned();
-        self.sessions.insert(id.clone(), session);
-        if self.closed {
-            self.let_go(&id);
-        }
-    }
-
-    /// A session has ended, and with it those below it; no answer comes from them any more. False if its
-    /// client has never heard of it.
-    fn detached(&mut self, session: &str) -> bool {
-        let mut ended = vec![session.to_owned()];
-        let mut known = true;
-        while let Some(id) = ended.pop() {
-            let below = self.sessions.iter();
-            let below = below.filter(|(_, session)| session.parent.as_deref() == Some(&id));
-            ended.extend(below.map(|(id, _)| id.clone()));
-            if let Some(gone) = self.sessions.remove(&id) {
-                known &= id != session || gone.untold.is_none();
-            }
-            for asked in self.table.remove_asked(|asked| asked.within == id) {
-                self.fail(&asked, "the session has ended", None);
-                self.effects.extend(asked.permit.map(Effect::Complete));
-            }
-        }
-        known
-    }
-
     /// Answers a client's command, unless it was answered.
-    fn fail(&mut self, asked: &Asked, text: &str, code: Option<&str>) {
+    pub(crate) fn fail(&mut self, asked: &Asked, text: &str, code: Option<&str>) {
         if asked.answered || !self.clients.contains_key(&asked.client) {
             return;
         }
@@ -533,7 +369,7 @@ impl Gate {
     }
 
     /// Lets everything go on that a session holds up.
-    fn let_go(&mut self, id: &str) {
+    pub(crate) fn let_go(&mut self, id: &str) {
         let Some(session) = self.sessions.get_mut(id) else {
             return;
         };
@@ -618,24 +454,4 @@ fn flat(command: &Command<'_>) -> Result<(), &'static str> {
         return Ok(());
     }
     Err("only flat sessions are available; say `flatten: true`")
-}
-
-/// Keeps in mind what the browser has stopped for a client.
-fn stopped(session: &mut Session, method: &str, params: Option<&RawValue>) {
-    match method {
-        "Fetch.requestPaused" | "Fetch.authRequired" => {
-            if let Some(OfRequest { request }) = read(params) {
-                if session.stopped.len() >= MAX_STOPPED {
-                    session.stopped.pop_front();
-                }
-                session.stopped.push_back(Stopped {
-                    request: request.into_owned(),
-                    auth: method == "Fetch.authRequired",
-                });
-            }
-        }
-        "Debugger.paused" => session.paused = true,
-        "Debugger.resumed" => session.paused = false,
-        _ => {}
-    }
 }

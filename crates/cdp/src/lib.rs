@@ -3,11 +3,14 @@
 //! Pure: no clock, no I/O. Messages go in as bytes, [`Effect`]s come out. Whoever runs it moves the bytes,
 //! asks the desktop's arbiter for permits, and says when a takeover begins, is due, and ends.
 
+mod browser;
 mod class;
 mod gate;
 mod message;
 mod records;
 mod table;
+#[cfg(test)]
+mod tests;
 
 pub use class::{Class, class};
 pub use gate::{ClientId, Effect, Gate, Held, MAX_IN_FLIGHT, Permit, Verdict};
