@@ -2,6 +2,7 @@
 
 mod click;
 mod copy;
+mod devtools;
 mod gate;
 mod idle;
 mod kill;
@@ -31,7 +32,7 @@ impl Group {
 }
 
 /// All groups, in the order of the table.
-pub const ALL: [Group; 8] = [
+pub const ALL: [Group; 9] = [
     Group {
         name: "permit in process",
         measure: permit::measure,
@@ -59,6 +60,10 @@ pub const ALL: [Group; 8] = [
     Group {
         name: "gate and direct",
         measure: gate::measure,
+    },
+    Group {
+        name: "devtools",
+        measure: devtools::measure,
     },
     Group {
         name: "idle host",
