@@ -41,6 +41,7 @@ mod pi;
 mod pictures;
 mod pointer;
 mod relayed_tools;
+mod setup;
 mod text;
 mod the_record;
 mod watchers;

@@ -123,7 +123,7 @@ enum Command {
     Mcp(mcp::Args),
     /// Pass an MCP server on, with its tools behind the gate of a desktop
     Relay(relay::Args),
-    /// Make an agent program start `handover mcp`
+    /// Make an agent program's own configuration start `handover mcp`
     Setup(setup::Args),
     /// Make swarm-list, swarm-steer, swarm-abort, swarm-result and swarm-attach in a directory
     InstallLinks(links::Args),

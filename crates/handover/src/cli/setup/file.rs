@@ -6,6 +6,8 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
+use super::edit::NAME;
+
 /// The largest file that is looked at, in bytes.
 const LARGEST: u64 = 16 << 20;
 /// What the copy of the earlier text is called: the file's name and this.
@@ -52,10 +54,18 @@ impl Original {
         Ok(backup)
     }
 
-    /// Removes it. Nothing is kept of what was ours alone.
-    pub fn delete(&self) -> io::Result<()> {
+    /// Removes it, and its directory if that is called as we are and nothing else is in it. Returns where its
+    /// text is kept, if it is to be kept: there is no need where all of it was ours.
+    pub fn delete(&self, keep: bool) -> io::Result<Option<PathBuf>> {
+        let backup = if keep { self.keep()? } else { None };
         self.confirm_unchanged()?;
-        fs::remove_file(&self.path)
+        fs::remove_file(&self.path)?;
+        let directory = self.path.parent();
+        if let Some(directory) = directory.filter(|directory| directory.ends_with(NAME)) {
+            // Refused if anything is in it.
+            let _ = fs::remove_dir(directory);
+        }
+        Ok(backup)
     }
 
     fn keep(&self) -> io::Result<Option<PathBuf>> {
@@ -190,12 +200,22 @@ mod tests {
     #[test]
     fn a_new_file_is_private_and_its_directory_is_made() {
         let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("a/b.json");
+        let path = dir.path().join("handover/b.json");
         let original = Original::read(&path).unwrap();
         assert_eq!(original.text(), None);
         assert_eq!(original.replace("{}").unwrap(), None);
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o600);
-        Original::read(&path).unwrap().delete().unwrap();
+        Original::read(&path).unwrap().delete(false).unwrap();
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn what_is_removed_can_be_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a");
+        fs::write(&path, "theirs").unwrap();
+        let backup = Original::read(&path).unwrap().delete(true).unwrap();
+        assert_eq!(fs::read_to_string(backup.unwrap()).unwrap(), "theirs");
         assert!(!path.exists());
     }
 
@@ -207,7 +227,7 @@ mod tests {
         let original = Original::read(&path).unwrap();
         fs::write(&path, "newer").unwrap();
         original.replace("ours").unwrap_err();
-        original.delete().unwrap_err();
+        original.delete(false).unwrap_err();
         assert_eq!(fs::read_to_string(&path).unwrap(), "newer");
     }
 

@@ -1,4 +1,5 @@
-//! `handover setup PROGRAM`: an agent program's own configuration, made to start `handover mcp`.
+//! `handover setup PROGRAM`: an agent program's own configuration, made to start `handover mcp`, or to know of
+//! the command line where it knows no MCP.
 
 mod edit;
 mod file;
@@ -11,9 +12,9 @@ use handover_protocol::ErrorCode;
 use serde::Serialize;
 use similar::TextDiff;
 
-use self::edit::{ARGS, Change, NAME};
+use self::edit::{ARGS, Change, NAME, whole};
 use self::file::Original;
-use self::program::{Places, Program, Scope};
+use self::program::{Means, Places, Program, Scope};
 use super::context::Context;
 use super::failure::Failure;
 use super::text::{plain, plain_lines};
@@ -29,13 +30,13 @@ pub struct Args {
     /// Make the change; without this it is only shown
     #[arg(long, conflicts_with = "dry_run")]
     write: bool,
-    /// Take out what was put in, and nothing else; needs no --write
+    /// Take out what was put in, and nothing else; does so without --write
     #[arg(long)]
     remove: bool,
     /// Only show the change, also with --remove
     #[arg(long)]
     dry_run: bool,
-    /// Also replace or remove a server of our name that runs something else
+    /// Also replace or remove what has our name and is not ours
     #[arg(long)]
     force: bool,
 }
@@ -50,7 +51,7 @@ enum Action {
     Create,
     /// It is changed.
     Change,
-    /// It is removed, since nothing else is in it.
+    /// It is removed, since all of it was ours.
     Delete,
 }
 
@@ -65,7 +66,7 @@ struct Setup {
     written: bool,
     /// Where the earlier text is kept.
     backup: Option<PathBuf>,
-    /// The server; absent when it is removed.
+    /// The server that it starts; absent when that is taken out, and where there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     server: Option<Server>,
     diff: String,
@@ -93,12 +94,21 @@ pub fn run(args: &Args, context: &Context) -> Result<(), Failure> {
     };
     let path = args.program.file(args.scope, &places)?;
     let original = Original::read(&path).map_err(|error| unusable(&path, &error))?;
-    let format = args.program.format();
-    let command = own_command(set("PATH"))?;
-    let change = if args.remove {
-        format.remove(original.text(), args.force)
-    } else {
-        format.add(original.text(), &command, args.force)
+    let text = original.text();
+    let (change, server) = match (args.program.means(), args.remove) {
+        (Means::Server(format), false) => {
+            let command = own_command(set("PATH"))?;
+            let change = format.add(text, &command, args.force);
+            let server = Server {
+                name: NAME,
+                command,
+                args: ARGS,
+            };
+            (change, Some(server))
+        }
+        (Means::Server(format), true) => (format.remove(text, args.force), None),
+        (Means::File(ours), false) => (whole::put(text, ours, args.force), None),
+        (Means::File(ours), true) => (whole::take_away(text, ours, args.force), None),
     };
     let change = change.map_err(|problem| {
         let message = format!("{}: {problem}", plain(&path.to_string_lossy()));
@@ -115,7 +125,7 @@ pub fn run(args: &Args, context: &Context) -> Result<(), Failure> {
     let written = wanted && action != Action::None;
     let backup = match &change {
         Change::Write(after) if written => original.replace(after),
-        Change::Delete if written => original.delete().map(|()| None),
+        Change::Delete if written => original.delete(args.force),
         _ => Ok(None),
     };
     let backup = backup.map_err(|error| {
@@ -123,11 +133,6 @@ pub fn run(args: &Args, context: &Context) -> Result<(), Failure> {
         let message = format!("{path} cannot be written: {error}");
         Failure::new(ErrorCode::StorageFailed, message)
     })?;
-    let server = (!args.remove).then_some(Server {
-        name: NAME,
-        command,
-        args: ARGS,
-    });
     let setup = Setup {
         program: args.program,
         scope: args.scope,
@@ -135,11 +140,11 @@ pub fn run(args: &Args, context: &Context) -> Result<(), Failure> {
         action,
         written,
         backup,
-        note: args.program.note(args.scope).filter(|_| server.is_some()),
         server,
         diff,
+        note: args.program.note(args.scope).filter(|_| !args.remove),
     };
-    context.print(&setup, render)
+    context.print(&setup, |setup| render(setup, args.remove))
 }
 
 /// What starts this program: its name if that is found on `PATH`, since it then outlives an update, else
@@ -178,19 +183,16 @@ fn unusable(path: &Path, error: &io::Error) -> Failure {
     Failure::new(ErrorCode::BadParams, message).with("path", path)
 }
 
-fn render(setup: &Setup) -> String {
+fn render(setup: &Setup, remove: bool) -> String {
     let path = plain(&setup.path.to_string_lossy());
-    let name = setup.program.name();
     if setup.action == Action::None {
-        return match setup.server {
-            Some(_) => format!("Nothing to do: {name} starts `{NAME} mcp` by {path}.\n"),
-            None => format!("Nothing to do: {path} has no server of ours.\n"),
-        };
+        let state = if remove { "has nothing" } else { "has all" };
+        return format!("Nothing to do: {path} {state} that this puts there.\n");
     }
     let mut text = plain_lines(&setup.diff);
     text.push_str(&match (setup.written, setup.action) {
         (false, _) => "Nothing was written yet".to_owned(),
-        (true, Action::Delete) => format!("{path} was removed: nothing else was in it"),
+        (true, Action::Delete) => format!("{path} was removed"),
         (true, _) => format!("{path} was written"),
     });
     if let Some(backup) = &setup.backup {
@@ -198,9 +200,10 @@ fn render(setup: &Setup) -> String {
         text.push_str(&format!("; what it was is in {backup}"));
     }
     if !setup.written {
-        let way = match setup.server {
-            Some(_) => "add --write",
-            None => "leave out --dry-run",
+        let way = if remove {
+            "leave out --dry-run"
+        } else {
+            "add --write"
         };
         text.push_str(&format!("; {way} to make this change"));
     }

@@ -21,6 +21,17 @@ pub enum Program {
     Gemini,
     /// opencode
     Opencode,
+    /// pi, which knows no MCP: a skill tells it of the command line
+    Pi,
+}
+
+/// How a program comes to know of Handover.
+#[derive(Clone, Copy, Debug)]
+pub enum Means {
+    /// Its configuration names our server among others, in this format.
+    Server(Format),
+    /// A file of its own with this text.
+    File(&'static str),
 }
 
 /// For whom a program is configured.
@@ -59,35 +70,21 @@ impl Places<'_> {
 }
 
 impl Program {
-    /// Its name, as its own makers write it.
-    pub fn name(self) -> &'static str {
+    /// How it comes to know of Handover.
+    pub fn means(self) -> Means {
+        let json = |servers, dialect, shape| {
+            Means::Server(Format::Json(Json {
+                servers,
+                dialect,
+                shape,
+            }))
+        };
         match self {
-            Self::ClaudeCode => "Claude Code",
-            Self::Codex => "Codex",
-            Self::Gemini => "Gemini CLI",
-            Self::Opencode => "opencode",
-        }
-    }
-
-    /// How its file is written.
-    pub fn format(self) -> Format {
-        match self {
-            Self::ClaudeCode => Format::Json(Json {
-                servers: "mcpServers",
-                dialect: Dialect::Plain,
-                shape: Shape::CommandAndArgs,
-            }),
-            Self::Codex => Format::Toml,
-            Self::Gemini => Format::Json(Json {
-                servers: "mcpServers",
-                dialect: Dialect::Comments,
-                shape: Shape::CommandAndArgs,
-            }),
-            Self::Opencode => Format::Json(Json {
-                servers: "mcp",
-                dialect: Dialect::CommentsAndTrailingCommas,
-                shape: Shape::Local,
-            }),
+            Self::ClaudeCode => json("mcpServers", Dialect::Plain, Shape::CommandAndArgs),
+            Self::Codex => Means::Server(Format::Toml),
+            Self::Gemini => json("mcpServers", Dialect::Comments, Shape::CommandAndArgs),
+            Self::Opencode => json("mcp", Dialect::CommentsAndTrailingCommas, Shape::Local),
+            Self::Pi => Means::File(include_str!("skill.md")),
         }
     }
 
@@ -111,6 +108,10 @@ impl Program {
                     .join("opencode"),
             ),
             (Self::Opencode, Scope::Project) => opencode(places.directory),
+            (Self::Pi, Scope::User) => places
+                .directory_of("PI_CODING_AGENT_DIR", ".pi/agent")?
+                .join("skills/handover/SKILL.md"),
+            (Self::Pi, Scope::Project) => places.directory.join(".pi/skills/handover/SKILL.md"),
         })
     }
 
@@ -126,6 +127,7 @@ impl Program {
             (Self::Gemini, _) => {
                 Some("Gemini CLI starts servers only where it was told to trust the directory.")
             }
+            (Self::Pi, _) => Some("pi knows no MCP: by this skill it uses the command line."),
             (Self::ClaudeCode | Self::Codex, Scope::User) | (Self::Opencode, _) => None,
         }
     }
@@ -176,7 +178,7 @@ mod tests {
 
     #[test]
     fn each_program_is_asked_in_its_own_way() {
-        use Program::{ClaudeCode, Codex, Gemini, Opencode};
+        use Program::{ClaudeCode, Codex, Gemini, Opencode, Pi};
         use Scope::{Project, User};
         let home = ("HOME", Path::new("/home/ada"));
         for (program, scope, variable, expected) in [
@@ -217,6 +219,13 @@ mod tests {
                 "/x/opencode/opencode.json",
             ),
             (Opencode, Project, None, "/work/opencode.json"),
+            (
+                Pi,
+                User,
+                Some(("PI_CODING_AGENT_DIR", "/pi")),
+                "/pi/skills/handover/SKILL.md",
+            ),
+            (Pi, Project, None, "/work/.pi/skills/handover/SKILL.md"),
         ] {
             let variable = variable.map(|(name, value)| (name, Path::new(value)));
             let set: Vec<_> = [home].into_iter().chain(variable).collect();

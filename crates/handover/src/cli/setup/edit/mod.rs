@@ -5,7 +5,10 @@ mod jsonc;
 mod layout;
 #[cfg(test)]
 mod properties;
+#[cfg(test)]
+mod tests;
 mod toml;
+pub mod whole;
 
 use std::ops::Range;
 
@@ -55,6 +58,9 @@ pub enum Problem {
         /// Where it stands.
         at: Place,
     },
+    /// A file that is ours alone says something else.
+    #[error("it is not what this version writes there; keep it, or use --force")]
+    Altered,
     /// It is written in a way that this does not change.
     #[error("{what} (line {line}); change it by hand", line = at.line)]
     ByHand {

@@ -120,18 +120,28 @@ fn ours(entry: &Item) -> Option<(String, Range<usize>)> {
     is_ours(name, args).then(|| (name.to_owned(), at))
 }
 
-/// Where a table and those in it are written.
+/// Where a table and those in it are written, each from its header to its last value.
 fn tables(table: &Table, spans: &mut Vec<Range<usize>>) {
-    if !table.is_dotted() && !table.is_implicit() {
-        spans.extend(table.span());
+    if let Some(header) = table.span().filter(|_| !table.is_implicit()) {
+        spans.push(header.start..last_value(table).unwrap_or(header.end).max(header.end));
     }
     for (_, item) in table.iter() {
         match item {
-            Item::Table(inner) => tables(inner, spans),
+            Item::Table(inner) if !inner.is_dotted() => tables(inner, spans),
             Item::ArrayOfTables(inner) => inner.iter().for_each(|inner| tables(inner, spans)),
-            Item::None | Item::Value(_) => {}
+            Item::None | Item::Value(_) | Item::Table(_) => {}
         }
     }
+}
+
+/// Where the last value ends that stands below a table's own header.
+fn last_value(table: &Table) -> Option<usize> {
+    let ends = table.iter().filter_map(|(_, item)| match item {
+        Item::Value(value) => value.span().map(|span| span.end),
+        Item::Table(inner) if inner.is_dotted() => last_value(inner),
+        Item::None | Item::Table(_) | Item::ArrayOfTables(_) => None,
+    });
+    ends.max()
 }
 
 /// The whole lines that a span touches, and the empty line before them.
