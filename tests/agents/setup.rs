@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::support::{LONG, Outcome, Place, Program, Running, Shell, installed};
+use crate::support::{LONG, Outcome, Place, Program, Running, Shell};
 
 const NOWHERE: &str = "http://127.0.0.1:9";
 
@@ -103,7 +103,7 @@ fn opencode_starts_it() {
     place.set("XDG_CACHE_HOME", place.path().join(".cache"));
     place.set("OPENCODE_DISABLE_MODELS_FETCH", "1");
     place.set("OPENCODE_DISABLE_AUTOUPDATE", "1");
-    let opencode = installed("opencode", "opencode");
+    let opencode = Program::installed("opencode", "opencode");
     for scope in ["user", "project"] {
         lists_it(&place, "opencode", &opencode, scope, "connected");
     }

@@ -27,7 +27,7 @@ mod viewer;
 mod wire;
 
 pub use agent::Agent;
-pub use agents::{Gate, Program, Shell, Stage, aborting, installed, scenarios};
+pub use agents::{Gate, Program, Shell, Stage, aborting, scenarios};
 pub(crate) use agents::{aborts, receipts};
 pub use browser::Browser;
 pub use clipboard::{copy, selection};

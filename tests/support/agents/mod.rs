@@ -7,7 +7,7 @@ pub mod scenarios;
 mod stage;
 
 pub use gate::Gate;
-pub use program::{Program, Shell, installed};
+pub use program::{Program, Shell};
 pub use stage::Stage;
 
 /// The promises about receipts as tests of one program.

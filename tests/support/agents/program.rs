@@ -62,7 +62,24 @@ impl Program {
             Self::Claude => ("claude", "claude"),
             Self::Gemini => ("gemini", "gemini"),
         };
-        installed(directory, name)
+        Self::installed(directory, name)
+    }
+
+    /// A program file that `scripts/install-deps agents` installed.
+    ///
+    /// # Panics
+    /// When it is not there.
+    pub fn installed(directory: &str, name: &str) -> PathBuf {
+        let program = agents()
+            .join(directory)
+            .join("node_modules/.bin")
+            .join(name);
+        assert!(
+            program.exists(),
+            "{} is not there: run `scripts/install-deps agents` first",
+            program.display()
+        );
+        program
     }
 
     /// The arguments with which it is spawned.
@@ -197,23 +214,6 @@ fn prepare_gemini(place: &mut Place, url: &str, shell: Shell) {
     write(place, ".gemini/settings.json", &mode.to_string());
     place.set("GEMINI_API_KEY", "dummy");
     place.set("GOOGLE_GEMINI_BASE_URL", url);
-}
-
-/// A program file that `scripts/install-deps agents` installed.
-///
-/// # Panics
-/// When it is not there.
-pub fn installed(directory: &str, name: &str) -> PathBuf {
-    let program = agents()
-        .join(directory)
-        .join("node_modules/.bin")
-        .join(name);
-    assert!(
-        program.exists(),
-        "{} is not there: run `scripts/install-deps agents` first",
-        program.display()
-    );
-    program
 }
 
 fn agents() -> PathBuf {
