@@ -62,18 +62,15 @@ impl Program {
             Self::Claude => ("claude", "claude"),
             Self::Gemini => ("gemini", "gemini"),
         };
-        Self::installed(directory, name)
+        Self::installed(&format!("{directory}/node_modules/.bin/{name}"))
     }
 
-    /// A program file that `scripts/install-deps agents` installed.
+    /// A file below the directory into which `scripts/install-deps agents` installs programs.
     ///
     /// # Panics
     /// When it is not there.
-    pub fn installed(directory: &str, name: &str) -> PathBuf {
-        let program = agents()
-            .join(directory)
-            .join("node_modules/.bin")
-            .join(name);
+    pub fn installed(path: &str) -> PathBuf {
+        let program = agents().join(path);
         assert!(
             program.exists(),
             "{} is not there: run `scripts/install-deps agents` first",
