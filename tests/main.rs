@@ -40,6 +40,7 @@ mod people_type;
 mod pi;
 mod pictures;
 mod pointer;
+mod relayed_servers_end;
 mod relayed_tools;
 mod setup;
 mod text;

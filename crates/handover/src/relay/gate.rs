@@ -8,26 +8,18 @@
 //! person has asked for control in vain for long enough the server is ended, by which nothing of it is
 //! left for sure.
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
-use handover_protocol::{ErrorCode, PermitName, Refusal};
+use handover_protocol::{ErrorCode, Refusal};
 use serde_json::value::RawValue;
 
 use super::allow::Allow;
 use super::answers;
+use super::call::{Call, CallId, Permit, Stage};
+use super::queue::Queue;
 use super::records::{self, Id, Message, Problem, Record};
 
-/// How long a call may go on by itself after a person asked for control, before it is cancelled.
-pub(super) const GRACE: Duration = Duration::from_millis(20);
-/// How long the host may take to give or refuse a permit.
-pub(super) const PERMIT_TIME: Duration = Duration::from_secs(3);
-/// How long after it was cancelled a call may stay unanswered while a person waits for control. Longer
-/// than a drain takes by default: the first takeover leaves such a server alone and is refused.
-pub(super) const CUT_OFF: Duration = Duration::from_secs(6);
-/// How long a call that its client cancelled may stay unanswered until it counts as ended, if nobody asks
-/// for control meanwhile: a server need not answer it.
-pub(super) const CLIENT_CANCEL: Duration = Duration::from_secs(30);
 /// How long calls may go on after the host is gone, by whose permits they were begun.
 pub(super) const HOST_GONE: Duration = Duration::from_secs(2);
 
@@ -35,18 +27,6 @@ pub(super) const HOST_GONE: Duration = Duration::from_secs(2);
 const MAX_OPEN: usize = 10_000;
 /// Most interruptions kept for permits that have not arrived yet.
 const MAX_EARLY: usize = 1024;
-
-/// A permit, as given on one connection to a host.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Permit {
-    /// Which connection, counted from the first.
-    pub(super) link: u64,
-    /// The host's name for it.
-    pub(super) name: PermitName,
-}
-
-/// A call of a tool, counted from the first.
-pub(super) type CallId = u64;
 
 /// What is to be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,9 +51,7 @@ pub(super) enum Effect {
 #[derive(Debug)]
 pub(super) struct Gate {
     allow: Allow,
-    /// What the client wrote and is not passed on yet.
-    held: VecDeque<Held>,
-    held_bytes: usize,
+    queue: Queue,
     /// Requests of the client that have no response yet.
     open: HashMap<Id, Open>,
     calls: BTreeMap<CallId, Call>,
@@ -84,18 +62,6 @@ pub(super) struct Gate {
     host_gone: Option<Duration>,
     ended: bool,
     effects: Vec<Effect>,
-}
-
-/// A record of the client that waits for its turn.
-#[derive(Debug)]
-struct Held {
-    record: Vec<u8>,
-    batch: bool,
-    /// Its calls with their places in the batch.
-    calls: Vec<(usize, CallId)>,
-    undecided: usize,
-    /// The places of calls that are not passed on, and what the client is told.
-    refused: BTreeMap<usize, String>,
 }
 
 #[derive(Debug)]
@@ -112,37 +78,12 @@ enum Asked {
     Other,
 }
 
-#[derive(Debug)]
-struct Call {
-    id: Id,
-    raw_id: String,
-    tool: String,
-    stage: Stage,
-    /// When a person asked for control.
-    interrupted: Option<Duration>,
-    /// When the server was told to give it up.
-    cancelled: Option<Duration>,
-    /// Whether it was this relay that told it so.
-    by_us: bool,
-}
-
-#[derive(Debug)]
-enum Stage {
-    /// The host was asked at this time.
-    Asking(Duration),
-    /// It may be passed on. What only looks has no permit.
-    Granted(Option<Permit>),
-    /// The server has it.
-    Sent(Option<Permit>),
-}
-
 impl Gate {
     /// A gate that lets calls of tools which only look pass in any case.
     pub(super) fn new(allow: Allow) -> Self {
         Self {
             allow,
-            held: VecDeque::new(),
-            held_bytes: 0,
+            queue: Queue::default(),
             open: HashMap::new(),
             calls: BTreeMap::new(),
             last_call: 0,
@@ -161,21 +102,21 @@ impl Gate {
 
     /// The bytes of the client that wait for a permit.
     pub(super) fn held_bytes(&self) -> usize {
-        self.held_bytes
+        self.queue.bytes()
     }
 
     /// Whether nothing of the client waits, for a permit or for a response.
     pub(super) fn is_idle(&self) -> bool {
-        self.held.is_empty() && self.open.is_empty()
+        self.queue.is_empty() && self.open.is_empty()
     }
 
     /// Whether everything that the client wrote was passed on or answered.
     pub(super) fn has_passed_all(&self) -> bool {
-        self.held.is_empty()
+        self.queue.is_empty()
     }
 
     /// The client wrote a record, here without its newline.
-    pub(super) fn from_client(&mut self, record: Vec<u8>, now: Duration) {
+    pub(super) fn client_wrote(&mut self, record: Vec<u8>, now: Duration) {
         let admitted = match records::from_client(&record) {
             Err(problem) => Err(problem),
             Ok(Record::Blank) => Ok((false, Vec::new())),
@@ -189,29 +130,21 @@ impl Gate {
             }
         };
         match admitted {
-            Err(problem) => self.to_client(answers::problem(&problem)),
+            Err(problem) => self.tell_client(answers::problem(&problem)),
             Ok((batch, calls)) => {
-                self.held_bytes += record.len();
-                let undecided = calls.len();
-                self.held.push_back(Held {
-                    record,
-                    batch,
-                    calls,
-                    undecided,
-                    refused: BTreeMap::new(),
-                });
+                self.queue.push(record, batch, calls);
                 self.advance();
             }
         }
     }
 
     /// The client wrote a record over the limit.
-    pub(super) fn too_long_from_client(&mut self) {
-        self.to_client(answers::problem(&Problem::too_long()));
+    pub(super) fn client_wrote_too_much(&mut self) {
+        self.tell_client(answers::problem(&Problem::too_long()));
     }
 
     /// The server wrote a record, here without its newline.
-    pub(super) fn from_server(&mut self, record: Vec<u8>) {
+    pub(super) fn server_wrote(&mut self, record: Vec<u8>) {
         if self.ended {
             return;
         }
@@ -255,7 +188,7 @@ impl Gate {
     }
 
     /// The server wrote a record over the limit.
-    pub(super) fn too_long_from_server(&mut self) {
+    pub(super) fn server_wrote_too_much(&mut self) {
         let why = format!(
             "the server wrote more than {} bytes at once",
             records::MAX_RECORD
@@ -269,7 +202,7 @@ impl Gate {
             .as_ref()
             .is_ok_and(|permit| self.early.remove(permit));
         let waiting = self.calls.get_mut(&id);
-        let waiting = waiting.filter(|call| matches!(call.stage, Stage::Asking(_)));
+        let waiting = waiting.filter(|call| call.is_asking());
         match (waiting, answer) {
             (Some(call), Ok(permit)) if !early => {
                 call.stage = Stage::Granted(Some(permit));
@@ -289,7 +222,7 @@ impl Gate {
     /// The host's answer to [`Effect::AskWatched`]: whether the desktop may be looked at.
     pub(super) fn watched(&mut self, id: CallId, answer: Result<(), Refusal>) {
         let waiting = self.calls.get_mut(&id);
-        let Some(call) = waiting.filter(|call| matches!(call.stage, Stage::Asking(_))) else {
+        let Some(call) = waiting.filter(|call| call.is_asking()) else {
             return;
         };
         match answer {
@@ -317,12 +250,10 @@ impl Gate {
 
     /// A person asks for control, so what this permit is for has to end.
     pub(super) fn interrupt(&mut self, permit: &Permit, now: Duration) {
-        let found = self.calls.iter_mut().find(|(_, call)| match &call.stage {
-            Stage::Granted(held) | Stage::Sent(held) => held.as_ref() == Some(permit),
-            Stage::Asking(_) => false,
-        });
+        let mut calls = self.calls.iter_mut();
+        let found = calls.find(|(_, call)| call.permit() == Some(permit));
         match found {
-            Some((_, call)) if matches!(call.stage, Stage::Sent(_)) => {
+            Some((_, call)) if call.is_sent() => {
                 call.interrupted = Some(now);
             }
             Some((&id, _)) => {
@@ -346,8 +277,7 @@ impl Gate {
                     *permit = None;
                     self.host_gone = Some(now);
                     if call.cancelled.is_none() {
-                        call.cancelled = Some(now);
-                        call.by_us = true;
+                        call.cancel(now);
                         let cancel = answers::cancel(&call.raw_id).into_bytes();
                         self.effects.push(Effect::ToServer(line(cancel)));
                     }
@@ -366,8 +296,7 @@ impl Gate {
     /// The server has ended, or is about to. Every request that has no response gets one.
     pub(super) fn end(&mut self, why: &str) {
         self.ended = true;
-        self.held.clear();
-        self.held_bytes = 0;
+        self.queue.clear();
         let mut open: Vec<Open> = self.open.drain().map(|(_, open)| open).collect();
         open.sort_by(|a, b| a.raw_id.cmp(&b.raw_id));
         for Open { raw_id, what } in open {
@@ -382,7 +311,7 @@ impl Gate {
                 Some(call) => answers::interrupted(&raw_id, &call.tool, None),
                 None => answers::ended(&raw_id, why),
             };
-            self.to_client(answer);
+            self.tell_client(answer);
         }
         // Their permits end with the server's process tree, and not before.
         self.calls.clear();
@@ -391,18 +320,11 @@ impl Gate {
     /// When [`Self::tick`] has something to do.
     pub(super) fn deadline(&self) -> Option<Duration> {
         let host_gone = self.host_gone.map(|at| at + HOST_GONE);
-        let calls = self.calls.values().filter_map(|call| self.due(call));
+        let calls = self
+            .calls
+            .values()
+            .filter_map(|call| call.due(self.asking_draining));
         calls.chain(host_gone).min()
-    }
-
-    fn due(&self, call: &Call) -> Option<Duration> {
-        match (&call.stage, call.interrupted, call.cancelled) {
-            (Stage::Asking(since), ..) => Some(*since + PERMIT_TIME),
-            (Stage::Sent(_), Some(at), None) => Some(at + GRACE),
-            (Stage::Sent(_), Some(_), Some(at)) => (!self.asking_draining).then(|| at + CUT_OFF),
-            (Stage::Sent(Some(_)), None, Some(at)) => Some(at + CLIENT_CANCEL),
-            _ => None,
-        }
     }
 
     /// Does what has become due.
@@ -421,7 +343,7 @@ impl Gate {
         let due = self
             .calls
             .iter()
-            .filter(|(_, call)| self.due(call).is_some_and(|due| due <= now));
+            .filter(|(_, call)| call.due(self.asking_draining).is_some_and(|due| due <= now));
         let due: Vec<CallId> = due.map(|(&id, _)| id).collect();
         for id in due {
             self.overdue(id, now);
@@ -438,8 +360,7 @@ impl Gate {
                 self.refuse(id, Refusal::new(ErrorCode::Timeout, silent));
             }
             (Stage::Sent(_), Some(_), None) => {
-                call.cancelled = Some(now);
-                call.by_us = true;
+                call.cancel(now);
                 let cancel = answers::cancel(&call.raw_id).into_bytes();
                 self.effects.push(Effect::ToServer(line(cancel)));
             }
@@ -522,18 +443,8 @@ impl Gate {
         self.last_call += 1;
         let call = self.last_call;
         self.opened(id, raw_id, Asked::Call(call));
-        self.calls.insert(
-            call,
-            Call {
-                id: id.clone(),
-                raw_id: raw_id.get().to_owned(),
-                tool: tool.to_owned(),
-                stage: Stage::Asking(now),
-                interrupted: None,
-                cancelled: None,
-                by_us: false,
-            },
-        );
+        let waiting = Call::new(id.clone(), raw_id.get(), tool, now);
+        self.calls.insert(call, waiting);
         self.effects.push(if self.allow.allows(tool) {
             Effect::AskWatched { call }
         } else {
@@ -562,15 +473,24 @@ impl Gate {
         else {
             return None;
         };
-        match self.open.remove(id)?.what {
-            Asked::Call(call) => self.calls.remove(&call),
+        // A server cannot answer what it has not been sent.
+        match self.open.get(id)?.what {
+            Asked::Call(call) if self.calls.get(&call).is_some_and(Call::is_sent) => {
+                self.open.remove(id);
+                self.calls.remove(&call)
+            }
+            Asked::Call(_) => None,
             Asked::Tools => {
+                self.open.remove(id);
                 if let Some(result) = result {
                     self.allow.learn(result);
                 }
                 None
             }
-            Asked::Other => None,
+            Asked::Other => {
+                self.open.remove(id);
+                None
+            }
         }
     }
 
@@ -580,17 +500,8 @@ impl Gate {
         }
     }
 
-    fn holder(&mut self, id: CallId) -> Option<(usize, &mut Held)> {
-        self.held.iter_mut().find_map(|held| {
-            let &(place, _) = held.calls.iter().find(|(_, call)| *call == id)?;
-            Some((place, held))
-        })
-    }
-
     fn decided(&mut self, id: CallId) {
-        if let Some((_, held)) = self.holder(id) {
-            held.undecided -= 1;
-        }
+        self.queue.permitted(id);
         self.advance();
     }
 
@@ -599,58 +510,36 @@ impl Gate {
         let Some(call) = self.calls.remove(&id) else {
             return;
         };
-        self.open.remove(&call.id);
         let answer = answers::refused(&call.raw_id, &call.tool, refusal);
-        let undecided = matches!(call.stage, Stage::Asking(_));
-        if let Some((place, held)) = self.holder(id) {
-            held.refused.insert(place, answer);
-            held.undecided -= usize::from(undecided);
-        }
+        let permitted = !call.is_asking();
+        self.queue.refused(id, permitted, call.id, answer);
         self.advance();
     }
 
     /// Passes on what has its turn.
     fn advance(&mut self) {
-        while self.held.front().is_some_and(|held| held.undecided == 0) {
-            let Some(held) = self.held.pop_front() else {
-                return;
-            };
-            self.held_bytes -= held.record.len();
-            for (place, id) in &held.calls {
-                if let Some(call) = self.calls.get_mut(id)
-                    && !held.refused.contains_key(place)
+        while let Some(released) = self.queue.next() {
+            for id in released.passed() {
+                if let Some(call) = self.calls.get_mut(&id)
                     && let Stage::Granted(permit) = &mut call.stage
                 {
                     call.stage = Stage::Sent(permit.take());
                 }
             }
-            self.release(held);
-        }
-    }
-
-    fn release(&mut self, held: Held) {
-        if held.refused.is_empty() {
-            return self.effects.push(Effect::ToServer(line(held.record)));
-        }
-        if held.batch {
-            let items = records::items(&held.record).into_iter().enumerate();
-            let kept = items.filter(|(place, _)| !held.refused.contains_key(place));
-            let kept: Vec<&str> = kept.map(|(_, item)| item.get()).collect();
-            if !kept.is_empty() {
-                let rest = format!("[{}]", kept.join(",")).into_bytes();
-                self.effects.push(Effect::ToServer(line(rest)));
+            for id in released.refused() {
+                self.open.remove(id);
+            }
+            let answer = released.answer();
+            if let Some(record) = released.into_record() {
+                self.effects.push(Effect::ToServer(line(record)));
+            }
+            if let Some(answer) = answer {
+                self.tell_client(answer);
             }
         }
-        let answers: Vec<String> = held.refused.into_values().collect();
-        let answers = answers.join(",");
-        self.to_client(if held.batch {
-            format!("[{answers}]")
-        } else {
-            answers
-        });
     }
 
-    fn to_client(&mut self, answer: String) {
+    fn tell_client(&mut self, answer: String) {
         let answer = line(answer.into_bytes());
         self.effects.push(Effect::ToClient(answer));
     }

@@ -17,7 +17,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::{Mutex, mpsc};
 
-use super::gate::Permit;
+use super::call::Permit;
 
 /// How the relay introduces itself.
 const CLIENT: &str = "relay";

@@ -7,9 +7,15 @@
 
 mod allow;
 mod answers;
+mod call;
 mod complaints;
 mod gate;
+#[cfg(test)]
+mod gate_tests;
 mod link;
+#[cfg(test)]
+mod properties;
+mod queue;
 mod records;
 mod redact;
 mod shell;

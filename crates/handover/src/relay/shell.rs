@@ -11,7 +11,8 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::gate::{CallId, Effect, Gate, Permit};
+use super::call::{CallId, Permit};
+use super::gate::{Effect, Gate};
 use super::link::{Link, News};
 use super::records::MAX_RECORD;
 use super::stdio::Output;
@@ -130,7 +131,9 @@ impl Shell {
         let mut closed: Option<Instant> = None;
         // How the server ended, and until when its last words are read.
         let mut exited: Option<(String, Instant)> = None;
+        // Whether it writes no more, and until when it may take to end then.
         let mut silent = false;
+        let mut mute: Option<Instant> = None;
         loop {
             self.carry_out();
             if let Some(end) = self.end.take() {
@@ -140,7 +143,7 @@ impl Shell {
                 // Its writer writes what it has and closes the server's input.
                 self.to_server = None;
             }
-            if silent && let Some((why, _)) = exited {
+            if let Some((why, _)) = exited.take_if(|_| silent) {
                 return if closed.is_some() {
                     End::Client
                 } else {
@@ -159,7 +162,7 @@ impl Shell {
             });
             let last_words = exited.as_ref().map(|(_, until)| *until);
             let due = self.gate.deadline().map(|due| self.began + due);
-            let wake = [leave, last_words, due].into_iter().flatten().min();
+            let wake = [leave, last_words, mute, due].into_iter().flatten().min();
             tokio::select! {
                 chunk = input.recv(), if reads_client => match chunk {
                     Some(chunk) => {
@@ -167,8 +170,8 @@ impl Shell {
                         let now = self.began.elapsed();
                         while let Some(line) = from_client.next_line() {
                             match line {
-                                Line::Whole(record) => self.gate.from_client(record, now),
-                                Line::TooLong => self.gate.too_long_from_client(),
+                                Line::Whole(record) => self.gate.client_wrote(record, now),
+                                Line::TooLong => self.gate.client_wrote_too_much(),
                             }
                         }
                     }
@@ -179,15 +182,14 @@ impl Shell {
                         from_server.push(&buffer[..length]);
                         while let Some(line) = from_server.next_line() {
                             match line {
-                                Line::Whole(record) => self.gate.from_server(record),
-                                Line::TooLong => self.gate.too_long_from_server(),
+                                Line::Whole(record) => self.gate.server_wrote(record),
+                                Line::TooLong => self.gate.server_wrote_too_much(),
                             }
                         }
                     }
                     Ok(0) | Err(_) => {
                         silent = true;
-                        let why = "the server closed its output".to_owned();
-                        exited.get_or_insert((why, Instant::now()));
+                        mute = Some(Instant::now() + LAST_RECORDS);
                     }
                 },
                 Some(news) = self.news.recv() => {
@@ -211,6 +213,10 @@ impl Shell {
                         return End::Client;
                     }
                     silent |= last_words.is_some_and(|at| at <= now);
+                    if mute.is_some_and(|at| at <= now) {
+                        let why = "the server closed its output".to_owned();
+                        exited.get_or_insert((why, now));
+                    }
                     self.gate.tick(self.began.elapsed());
                 }
             }
