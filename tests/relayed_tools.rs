@@ -244,7 +244,8 @@ fn what_cannot_be_started_is_said() {
     let relay = |command: &[&str]| {
         let mut relay = place.handover();
         let relay = relay.args(["relay", "--json"]).args(command);
-        crate::support::Running::start(relay).finish(SHORT)
+        let (relay, _input) = crate::support::Running::start_with_input(relay);
+        relay.finish(SHORT)
     };
     let outcome = relay(&["--", "/nonexistent/server"]);
     let refused = outcome.refused();

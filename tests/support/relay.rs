@@ -113,6 +113,17 @@ impl Relay {
         );
     }
 
+    /// Waits until the relay has said such a line after the first `said` bytes.
+    pub fn said_more(&self, said: usize, wanted: impl Fn(&Value) -> bool) {
+        eventually("a further line", LONG, || {
+            let more = self.said()[said..].to_owned();
+            let mut lines = more
+                .lines()
+                .filter_map(|line| serde_json::from_str(line).ok());
+            lines.any(|line| wanted(&line)).then_some(())
+        });
+    }
+
     /// Waits until the relay has said a line that satisfies `wanted`.
     pub fn says(&self, wanted: impl Fn(&Value) -> bool) -> Value {
         self.relay.line("a line", wanted)

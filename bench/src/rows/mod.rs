@@ -7,12 +7,14 @@ mod gate;
 mod idle;
 mod kill;
 mod permit;
+mod relay;
 mod screenshot;
 mod start;
 mod takeover;
 
 pub use copy::{COPY, copy};
 pub use kill::{HOLD, hold};
+pub use relay::{SERVE, serve};
 
 use crate::{Outcome, figures::Row};
 
@@ -32,7 +34,7 @@ impl Group {
 }
 
 /// All groups, in the order of the table.
-pub const ALL: [Group; 9] = [
+pub const ALL: [Group; 10] = [
     Group {
         name: "permit in process",
         measure: permit::measure,
@@ -64,6 +66,10 @@ pub const ALL: [Group; 9] = [
     Group {
         name: "devtools",
         measure: devtools::measure,
+    },
+    Group {
+        name: "relay",
+        measure: relay::measure,
     },
     Group {
         name: "idle host",

@@ -97,7 +97,7 @@ methods! {
     /// The holder keeps the desktop.
     ControlRefuse = "control.refuse", Neutral, "{leaseId, token}";
     /// Asks for the right to act once on a desktop by other means.
-    ControlPermit = "control.permit", Acts, "{desktop?, what}";
+    ControlPermit = "control.permit", Acts, "{desktop?, what, keeper?}";
     /// Reports the end of the act that a permit was for.
     ControlComplete = "control.complete", Neutral, "{desktop?, permit}";
     /// Types a secret on behalf of the person in control.

@@ -19,6 +19,7 @@ mod queue;
 mod records;
 mod redact;
 mod shell;
+mod splitter;
 mod stdio;
 mod upstream;
 

@@ -3,7 +3,6 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use handover_protocol::codec::{Line, LineDecoder};
 use handover_protocol::{ErrorCode, PermitName, Refusal};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -13,6 +12,7 @@ use super::allow::Allow;
 use super::call::Permit;
 use super::gate::{Effect, Gate};
 use super::records::MAX_RECORD;
+use super::splitter::{Piece, Splitter};
 
 /// Records that do not act, written in all kinds of ways; `#` is the place of an id of its own.
 fn quiet() -> impl Strategy<Value = String> {
@@ -50,17 +50,14 @@ fn pieces<'a>(bytes: &'a [u8], cuts: &[prop::sample::Index]) -> Vec<&'a [u8]> {
 /// Feeds pieces as the loop around the gate does, and gives what arrives at both ends.
 fn relayed(pieces: &[&[u8]], from_client: bool) -> (Vec<u8>, Vec<u8>) {
     let mut gate = Gate::new(Allow::new(Vec::new(), true));
-    let mut lines = LineDecoder::new(MAX_RECORD);
+    let mut lines = Splitter::new(MAX_RECORD);
     let (mut server, mut client) = (Vec::new(), Vec::new());
     for piece in pieces {
-        lines.push(piece);
-        while let Some(line) = lines.next_line() {
-            match line {
-                Line::Whole(record) if from_client => gate.client_wrote(record, Duration::ZERO),
-                Line::Whole(record) => gate.server_wrote(record),
-                Line::TooLong => panic!("too long"),
-            }
-        }
+        lines.push(piece, |piece| match piece {
+            Piece::Record(record) if from_client => gate.client_wrote(record, Duration::ZERO),
+            Piece::Record(record) => gate.server_wrote(record),
+            Piece::TooLong => panic!("too long"),
+        });
         for effect in gate.effects() {
             match effect {
                 Effect::ToServer(record) => server.extend(record),

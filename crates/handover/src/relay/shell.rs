@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use handover_protocol::codec::{Line, LineDecoder};
 use handover_protocol::{ErrorCode, Refusal};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe;
@@ -15,6 +14,7 @@ use super::call::{CallId, Permit};
 use super::gate::{Effect, Gate};
 use super::link::{Link, News};
 use super::records::MAX_RECORD;
+use super::splitter::{Piece, Splitter};
 use super::stdio::Output;
 use super::upstream::Upstream;
 
@@ -124,8 +124,8 @@ impl Shell {
         mut stdout: pipe::Receiver,
         signals: &mut Signals,
     ) -> End {
-        let mut from_client = LineDecoder::new(MAX_RECORD);
-        let mut from_server = LineDecoder::new(MAX_RECORD);
+        let mut from_client = Splitter::new(MAX_RECORD);
+        let mut from_server = Splitter::new(MAX_RECORD);
         let mut buffer = vec![0; CHUNK];
         // When the client closed its input.
         let mut closed: Option<Instant> = None;
@@ -166,26 +166,20 @@ impl Shell {
             tokio::select! {
                 chunk = input.recv(), if reads_client => match chunk {
                     Some(chunk) => {
-                        from_client.push(&chunk);
                         let now = self.began.elapsed();
-                        while let Some(line) = from_client.next_line() {
-                            match line {
-                                Line::Whole(record) => self.gate.client_wrote(record, now),
-                                Line::TooLong => self.gate.client_wrote_too_much(),
-                            }
-                        }
+                        from_client.push(&chunk, |piece| match piece {
+                            Piece::Record(record) => self.gate.client_wrote(record, now),
+                            Piece::TooLong => self.gate.client_wrote_too_much(),
+                        });
                     }
                     None => closed = Some(Instant::now()),
                 },
                 read = stdout.read(&mut buffer), if room && !silent => match read {
                     Ok(length @ 1..) => {
-                        from_server.push(&buffer[..length]);
-                        while let Some(line) = from_server.next_line() {
-                            match line {
-                                Line::Whole(record) => self.gate.server_wrote(record),
-                                Line::TooLong => self.gate.server_wrote_too_much(),
-                            }
-                        }
+                        from_server.push(&buffer[..length], |piece| match piece {
+                            Piece::Record(record) => self.gate.server_wrote(record),
+                            Piece::TooLong => self.gate.server_wrote_too_much(),
+                        });
                     }
                     Ok(0) | Err(_) => {
                         silent = true;

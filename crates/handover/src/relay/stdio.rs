@@ -12,6 +12,8 @@ use tokio::sync::{Notify, mpsc, oneshot};
 
 /// Bytes read at once.
 const CHUNK: usize = 128 << 10;
+/// A pipe of this many bytes takes large records in few pieces. The kernel may allow less.
+pub(super) const PIPE: usize = 1 << 20;
 /// Chunks read ahead.
 const AHEAD: usize = 2;
 
@@ -21,6 +23,8 @@ const AHEAD: usize = 2;
 /// If there is no thread to be had.
 pub(super) fn input() -> io::Result<mpsc::Receiver<Vec<u8>>> {
     let (chunks, arriving) = mpsc::channel(AHEAD);
+    // If it is no pipe, or the kernel does not allow it, records only take more pieces.
+    let _ = rustix::pipe::fcntl_setpipe_size(rustix::stdio::stdin(), PIPE);
     let read = move || {
         let mut buffer = vec![0; CHUNK];
         loop {
@@ -70,6 +74,8 @@ impl Output {
             gone: Arc::clone(&gone),
             finished,
         };
+        // As for the input.
+        let _ = rustix::pipe::fcntl_setpipe_size(rustix::stdio::stdout(), PIPE);
         let nobody_reads = Arc::clone(&gone);
         let write = move || {
             while let Some(record) = to_write.blocking_recv() {

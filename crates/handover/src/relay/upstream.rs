@@ -12,8 +12,7 @@ use handover_host::system::dirs::Roots;
 use handover_protocol::{ErrorCode, Refusal};
 use tokio::sync::mpsc;
 
-/// A pipe of this many bytes takes large records in few pieces. The kernel may allow less.
-const PIPE: usize = 1 << 20;
+use super::stdio::PIPE;
 
 /// A server that runs.
 #[derive(Debug)]
