@@ -27,7 +27,7 @@ test: ## everything that must hold: unit, property, model, corpus and whole-prog
 	scripts/install-deps test
 	$(CARGO) $(TEST) --locked --workspace
 
-test-agents: ## the same promises about steers and aborts on every agent program that Handover drives (installs 900 MB)
+test-agents: ## the same promises about steers and aborts on every agent program that Handover drives (installs 1.1 GB)
 	scripts/install-deps agents
 	$(CARGO) $(TEST) --locked -p handover --test agents
 

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Agent, Session, Wire};
+use crate::support::{Agent, Relay, Session, Wire};
 
 #[test]
 fn every_method_is_gated() {
@@ -55,6 +55,8 @@ fn every_method_is_gated() {
         "desktop.screenshot",
         "desktop.windows",
         "view.open",
+        // The commands that come by the socket have their own test, with their gates.
+        "cdp.open",
         "request_human",
         "request_status",
         "answer",
@@ -161,4 +163,62 @@ fn every_command_is_gated() {
         assert_eq!(refused, "human_control_active", "{act:?}");
     }
     holder.give_back();
+}
+
+/// What a client can say to a relayed server: calls act, or look if it is allowed, however they are written;
+/// everything else passes.
+#[test]
+fn every_way_through_a_relay_is_gated() {
+    let session = Session::up();
+    let mut relay = Relay::start(&session.place, &["--allow", "list_*"]);
+    let acts = [
+        r#"{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"act"}}"#,
+        r#"{"params":{"n\u0061me":"act"},"method":"tools\/call","id":"a"}"#,
+        r#"[{"jsonrpc":"2.0","id":"b","method":"ping"},{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"act"}}]"#,
+        r#"{"jsonrpc":"2.0","id":"a","method":"ping","method":"tools/call","params":{"name":"act"}}"#,
+        r#"{"jsonrpc":"2.0","id":"a","method":"ping","Method":"tools/call","params":{"name":"act"}}"#,
+        r#"{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"list_things","name":"act"}}"#,
+        r#"{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"act","task":{"ttl":1}}}"#,
+        r#"{"jsonrpc":"2.0","method":"tools/call","params":{"name":"act"}}"#,
+        r#"{"jsonrpc":"2.0","id":null,"method":"tools/call","params":{"name":"act"}}"#,
+    ];
+    let looks =
+        r#"{"jsonrpc":"2.0","id":"l","method":"tools/call","params":{"name":"list_things"}}"#;
+    let neutral = [
+        "initialize",
+        "ping",
+        "tools/list",
+        "resources/list",
+        "resources/templates/list",
+        "resources/read",
+        "resources/subscribe",
+        "resources/unsubscribe",
+        "prompts/list",
+        "prompts/get",
+        "completion/complete",
+        "logging/setLevel",
+        "tasks/list",
+        "tasks/get",
+        "tasks/result",
+        "tasks/cancel",
+    ];
+    let _holder = session.take(json!({}));
+    for record in acts {
+        let said = relay.said().len();
+        relay.write(record);
+        relay.said_more(said, |line| line.to_string().contains(r#""error""#));
+    }
+    relay.write(looks);
+    assert!(relay.answer(&json!("l"))["result"].is_object());
+    for (id, method) in (1..).zip(neutral) {
+        let params = json!({"protocolVersion": "2025-06-18"});
+        let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        relay.write(&request.to_string());
+        relay.answer(&json!(id));
+        assert!(
+            relay.reached().contains(&format!("\"{method}\"")),
+            "{method}"
+        );
+    }
+    assert_eq!(relay.acts(), "list_things is done\n");
 }

@@ -33,6 +33,7 @@ fn main() -> ExitCode {
     match arguments.split_first() {
         Some((mode, rest)) if mode == rows::HOLD => return rows::hold(rest),
         Some((mode, rest)) if mode == rows::COPY => return rows::copy(rest),
+        Some((mode, _)) if mode == rows::SERVE => return rows::serve(),
         _ => {}
     }
     let mut table = table::Table::new();

@@ -14,6 +14,7 @@ mod codex;
 mod errors;
 mod gemini;
 mod programs;
+mod setup;
 mod subagents;
 mod tools;
 mod when;

@@ -56,7 +56,23 @@ impl Agent {
         (agent, started["id"].as_str().expect("an id").to_owned())
     }
 
+    /// Starts the scripted server of [`super::Relay`] behind `handover relay`; `mode` as for [`Self::start`].
+    pub fn relayed(place: &Place, mode: &str) -> Self {
+        let [python, client] = mcp_client();
+        let mut command = place.command(&python);
+        command
+            .arg(client)
+            .args([mode, PROGRAM, "relay", "--", "python3"]);
+        command.arg(super::relay::server());
+        command.arg(place.path().join("witness"));
+        Self::greeted_by("relayed", &mut command)
+    }
+
     fn driven_by(command: &mut Command) -> Self {
+        Self::greeted_by("handover", command)
+    }
+
+    fn greeted_by(server: &str, command: &mut Command) -> Self {
         let (client, input) = Running::start_with_input(command);
         let agent = Self {
             client,
@@ -65,7 +81,7 @@ impl Agent {
         };
         agent
             .client
-            .line("the server greets", |line| line["server"] == "handover");
+            .line("the server greets", |line| line["server"] == server);
         agent
     }
 
@@ -87,6 +103,19 @@ impl Agent {
         let result = self.call(tool, arguments);
         assert!(result.is_error(), "{tool} was not refused: {result:?}");
         result.structured().clone()
+    }
+
+    /// Calls a tool that must be answered with an error of the protocol, and returns its text.
+    pub fn failed(&mut self, tool: &str) -> String {
+        let id = self.begin(tool, json!({}));
+        let failed = |line: &Value| line["id"] == id && line["error"].is_string();
+        let line = self.client.line("an error", failed);
+        line["error"].as_str().unwrap_or_default().to_owned()
+    }
+
+    /// Kills the client, which has no time to tell its server.
+    pub fn kill(self) {
+        self.client.signal(processes::Signal::KILL);
     }
 
     /// Begins a call and returns its number.

@@ -3,16 +3,19 @@
 mod agents;
 mod click;
 mod copy;
+mod devtools;
 mod gate;
 mod idle;
 mod kill;
 mod permit;
+mod relay;
 mod screenshot;
 mod start;
 mod takeover;
 
 pub use copy::{COPY, copy};
 pub use kill::{HOLD, hold};
+pub use relay::{SERVE, serve};
 
 use crate::{Outcome, figures::Row};
 
@@ -32,7 +35,7 @@ impl Group {
 }
 
 /// All groups, in the order of the table.
-pub const ALL: [Group; 14] = [
+pub const ALL: [Group; 16] = [
     Group {
         name: "permit in process",
         measure: permit::measure,
@@ -60,6 +63,14 @@ pub const ALL: [Group; 14] = [
     Group {
         name: "gate and direct",
         measure: gate::measure,
+    },
+    Group {
+        name: "devtools",
+        measure: devtools::measure,
+    },
+    Group {
+        name: "relay",
+        measure: relay::measure,
     },
     Group {
         name: "idle host",

@@ -1,8 +1,10 @@
 //! The `handover` binary: the command line, and the hidden faces of the same program.
 
+mod browser;
 mod cli;
 mod lineage;
 mod mcp;
+mod relay;
 
 use std::process::ExitCode;
 

@@ -272,6 +272,19 @@ async fn serve(options: &HostOptions, ready: impl FnOnce(&Ready)) -> Result<(), 
             }
         }
     };
+    let admit_to_browser = {
+        let callers = callers.clone();
+        move |sender, accepted| {
+            let caller = callers.identify(sender, ConnectionId(0), accepted)?;
+            match caller.kind {
+                CallerKind::Human { .. } | CallerKind::Agent { .. } => Ok(caller),
+                CallerKind::App { .. } => Err(Refusal::new(
+                    ErrorCode::CallerRefused,
+                    "a program on a desktop may not drive its browser",
+                )),
+            }
+        }
+    };
     let desktops = Arc::new(DesktopSet::new(Shared {
         session: session.info().id.to_string(),
         paths: session.paths().clone(),
@@ -280,6 +293,7 @@ async fn serve(options: &HostOptions, ready: impl FnOnce(&Ready)) -> Result<(), 
         outlets: outlets.clone(),
         hooks: listening,
         admit: Arc::new(admit),
+        admit_to_browser: Arc::new(admit_to_browser),
         orphan_timeout: options.orphan_timeout,
         observe_guard: options.observe_guard,
     }));

@@ -3,6 +3,7 @@
 
 pub mod agents;
 pub mod attach;
+pub mod browser;
 pub mod callers;
 pub mod desktop;
 pub mod desktops;

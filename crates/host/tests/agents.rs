@@ -65,6 +65,7 @@ impl World {
             outlets: Outlets::new(),
             hooks: Arc::new(Nothing),
             admit: Arc::new(|_, _| Ok(())),
+            admit_to_browser: Arc::new(|_, _| unreachable!("no browser is started")),
             orphan_timeout: Duration::from_secs(60),
             observe_guard: true,
         }));

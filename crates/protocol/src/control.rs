@@ -420,15 +420,23 @@ pub struct ControlPermitParams {
     /// The desktop; may be left out if the session has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub desktop: Option<DesktopId>,
-    /// What will be done, in a word, for the host's log.
+    /// What will be done, in a word, for the host's log: [`RELAYED`] and a tool's name from a relay.
     pub what: String,
+    /// The pid of the keeper of a relayed server, a child of the caller. The permit then ends with
+    /// `control.complete` or when nothing of that server's process tree is left, however the caller ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keeper: Option<u32>,
 }
+
+/// What `what` of [`ControlPermitParams`] begins with for a call of a relayed tool; its refusal is on record as
+/// `relay_refused`.
+pub const RELAYED: &str = "relay:";
 
 /// Result of `control.permit`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ControlPermitResult {
-    /// The permit; it ends with `control.complete` or with the caller's process.
+    /// The permit; it ends with `control.complete` or with the process, or tree of processes, that has it.
     pub permit: PermitName,
     /// The fencing number that it belongs to.
     pub epoch: u64,

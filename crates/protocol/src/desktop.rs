@@ -79,9 +79,30 @@ pub struct DesktopNewParams {
     /// Fronts another RFB server instead: `unix:PATH` or `HOST:PORT`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attach: Option<String>,
-    /// Starts a browser on it.
+    /// Starts a browser on it, at this address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub browser: Option<bool>,
+    pub browser: Option<BrowserStart>,
+}
+
+/// Whether a browser is started, and where it begins.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum BrowserStart {
+    /// `true` for one with an empty page.
+    Whether(bool),
+    /// The address of its first page; empty for an empty page.
+    At(String),
+}
+
+impl BrowserStart {
+    /// The address of the first page, empty for an empty page; none if no browser is to be started.
+    pub fn address(&self) -> Option<&str> {
+        match self {
+            Self::Whether(false) => None,
+            Self::Whether(true) => Some(""),
+            Self::At(address) => Some(address),
+        }
+    }
 }
 
 /// Result of `desktop.new`, when the first frame is there.
@@ -354,5 +375,23 @@ pub struct ViewOpenResult {
     /// The viewer's name, to bind a lease to.
     pub viewer: ViewerName,
     /// A unix socket that speaks RFB without a password; it closes after 60 s unused.
+    pub socket_path: String,
+}
+
+/// Parameters of `cdp.open`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct CdpOpenParams {
+    /// The desktop; may be left out if the session has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub desktop: Option<DesktopId>,
+}
+
+/// Result of `cdp.open`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CdpOpenResult {
+    /// A socket that speaks the DevTools protocol to one client, one message a line. Unused for 60
+    /// seconds, it goes.
     pub socket_path: String,
 }

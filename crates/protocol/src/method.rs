@@ -97,7 +97,7 @@ methods! {
     /// The holder keeps the desktop.
     ControlRefuse = "control.refuse", Neutral, "{leaseId, token}";
     /// Asks for the right to act once on a desktop by other means.
-    ControlPermit = "control.permit", Acts, "{desktop?, what}";
+    ControlPermit = "control.permit", Acts, "{desktop?, what, keeper?}";
     /// Reports the end of the act that a permit was for.
     ControlComplete = "control.complete", Neutral, "{desktop?, permit}";
     /// Types a secret on behalf of the person in control.
@@ -128,6 +128,8 @@ methods! {
     DesktopWindows = "desktop.windows", Observes, "{desktop?}";
     /// Makes a socket for one viewer.
     ViewOpen = "view.open", Observes, "{desktop?}";
+    /// Makes a socket for one program that drives a desktop's browser; its commands pass the gate.
+    CdpOpen = "cdp.open", Neutral, "{desktop?}";
     /// Asks for a person.
     RequestHuman = "request_human", Neutral, "{desktop?, reason, question?}";
     /// How such a request stands.
@@ -257,6 +259,7 @@ mod tests {
         desktop.key Acts
         desktop.windows Observes apps
         view.open Observes apps
+        cdp.open Neutral
         request_human Neutral
         request_status Observes apps
         answer Neutral

@@ -59,6 +59,7 @@ fn with_types<T: Types>(method: Method, types: T) -> T::Out {
         Method::DesktopType => types.of::<DesktopTypeParams, ActionResult>(),
         Method::DesktopKey => types.of::<DesktopKeyParams, ActionResult>(),
         Method::DesktopWindows => types.of::<DesktopWindowsParams, DesktopWindowsResult>(),
+        Method::CdpOpen => types.of::<CdpOpenParams, CdpOpenResult>(),
         Method::ViewOpen => types.of::<ViewOpenParams, ViewOpenResult>(),
         Method::RequestHuman => types.of::<RequestHumanParams, RequestHumanResult>(),
         Method::RequestStatus => types.of::<RequestStatusParams, RequestStatusResult>(),

@@ -62,10 +62,15 @@ impl Program {
             Self::Claude => ("claude", "claude"),
             Self::Gemini => ("gemini", "gemini"),
         };
-        let program = agents()
-            .join(directory)
-            .join("node_modules/.bin")
-            .join(name);
+        Self::installed(&format!("{directory}/node_modules/.bin/{name}"))
+    }
+
+    /// A file below the directory into which `scripts/install-deps agents` installs programs.
+    ///
+    /// # Panics
+    /// When it is not there.
+    pub fn installed(path: &str) -> PathBuf {
+        let program = agents().join(path);
         assert!(
             program.exists(),
             "{} is not there: run `scripts/install-deps agents` first",

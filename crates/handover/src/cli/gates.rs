@@ -11,6 +11,9 @@ const COMMANDS: &[(&str, &[Method])] = &[
     ("abort", &[Method::Abort]),
     ("agent run", &[Method::Spawn]),
     ("answer", &[Method::Answer]),
+    // Its commands pass the gate of the browser, one by one: `handover_cdp`.
+    ("browser cdp", &[Method::CdpOpen]),
+    ("browser mcp", &[Method::CdpOpen]),
     ("completions", &[]),
     ("desktop click", &[Method::DesktopClick]),
     ("desktop destroy", &[Method::DesktopDestroy]),
@@ -36,10 +39,14 @@ const COMMANDS: &[(&str, &[Method])] = &[
     // Its tools have their own list, with their gates: `mcp::tools`.
     ("mcp", &[]),
     ("pause", &[Method::ControlPause]),
+    // Its calls pass the gate by permits: `relay::gate`.
+    ("relay", &[Method::ControlPermit, Method::ControlComplete]),
     ("report", &[]),
     ("result", &[]),
     ("resume", &[Method::ControlResume]),
     ("sessions", &[]),
+    // Writes what another program reads at its next start; speaks to no host.
+    ("setup", &[]),
     ("steer", &[Method::Steer]),
     ("stop-all", &[Method::StopAllInput]),
     ("takeover return", &[Method::ControlReturn]),
@@ -87,10 +94,13 @@ fn every_command_has_declared_its_gates() {
 fn no_command_has_a_way_of_its_own() {
     for (name, methods) in COMMANDS {
         for method in *methods {
-            let acts_on_a_desktop = name.starts_with("desktop ");
-            assert_eq!(method.gate() == Gate::Acts, acts_on_a_desktop, "{name}");
+            let acts_on_a_desktop = name.starts_with("desktop ") || *name == "relay";
+            let completes = *method == Method::ControlComplete;
+            let acts = acts_on_a_desktop && !completes;
+            assert_eq!(method.gate() == Gate::Acts, acts, "{name}");
             assert_ne!(method.gate(), Gate::Observes, "{name}: {method}");
-            let changes_control = method.name().starts_with("control.");
+            let permits = [Method::ControlPermit, Method::ControlComplete].contains(method);
+            let changes_control = method.name().starts_with("control.") && !permits;
             assert!(!changes_control || method.human_only(), "{name}: {method}");
         }
     }

@@ -3,6 +3,7 @@
 mod abort;
 mod agent;
 mod answer;
+mod browser;
 mod completions;
 mod confirm;
 mod context;
@@ -26,10 +27,12 @@ mod outcome;
 mod pause;
 mod ready;
 mod record;
+mod relay;
 mod report;
 mod result;
 mod session;
 mod sessions;
+mod setup;
 mod steer;
 mod stop_all;
 mod story;
@@ -81,6 +84,9 @@ enum Command {
     /// Make, use and end desktops
     #[command(subcommand)]
     Desktop(desktop::Command),
+    /// Drive the browser of a desktop, through the desktop's gate
+    #[command(subcommand)]
+    Browser(browser::Command),
     /// Watch a desktop, or take control of it
     Watch(watch::Args),
     /// Who has control of a desktop, and giving it back
@@ -115,6 +121,10 @@ enum Command {
     Doctor,
     /// Be the tools of one agent, over MCP on standard input and output
     Mcp(mcp::Args),
+    /// Pass an MCP server on, with its tools behind the gate of a desktop
+    Relay(relay::Args),
+    /// Make an agent program's own configuration start `handover mcp`
+    Setup(setup::Args),
     /// Make swarm-list, swarm-steer, swarm-abort, swarm-result and swarm-attach in a directory
     InstallLinks(links::Args),
     /// Print a completion script for a shell
@@ -156,6 +166,7 @@ fn dispatch(command: Command, context: &Context) -> Result<(), Failure> {
         Command::Sessions(args) => sessions::run(&args, context),
         Command::List(args) => list::run(&args, context),
         Command::Desktop(command) => desktop::run(command, context),
+        Command::Browser(command) => browser::run(command, context),
         Command::Watch(args) => watch::run(args, context),
         Command::Takeover(command) => takeover::run(command, context),
         Command::Pause(args) => pause::run(args, handover_protocol::Method::ControlPause, context),
@@ -174,6 +185,8 @@ fn dispatch(command: Command, context: &Context) -> Result<(), Failure> {
         Command::Verify(args) => verify::run(args, context),
         Command::Doctor => doctor::run(context),
         Command::Mcp(args) => mcp::run(args, context),
+        Command::Relay(args) => relay::run(args, context),
+        Command::Setup(args) => setup::run(&args, context),
         Command::InstallLinks(args) => links::run(&args, context),
         Command::Completions(args) => completions::run(&args, context),
         Command::Man(args) => man::run(&args, context),

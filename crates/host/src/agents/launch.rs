@@ -38,6 +38,7 @@ pub(super) async fn start(parts: Arc<Parts>, id: AgentId, start: Start) -> Resul
         cwd: start.cwd,
         log: parts.paths.agent_log(&id),
         stdio: None,
+        channel: None,
     };
     let pipes = Pipes::make(&parts.paths.runtime_dir).map_err(|error| error.to_string())?;
     let options = KeeperOptions {

@@ -7,16 +7,17 @@ use std::time::Duration;
 
 use handover_control::Moment;
 use handover_protocol::{
-    AbortParams, AbortResult, ActionResult, AgentId, AgentState, AgentView, ControlAcquireParams,
-    ControlAcquireResult, ControlAnswerResult, ControlChangeParams, ControlCompleteParams,
-    ControlCompleteResult, ControlPermitParams, ControlPermitResult, ControlReclaimParams,
-    ControlRenewResult, ControlRequestParams, ControlReturnParams, ControlReturnResult,
-    ControlSecretParams, ControlSecretResult, ControlStatusResult, DesktopClickParams,
-    DesktopDestroyResult, DesktopDragParams, DesktopId, DesktopKeyParams, DesktopLaunchParams,
-    DesktopLaunchResult, DesktopMoveParams, DesktopNewParams, DesktopNewResult,
-    DesktopScreenshotParams, DesktopScreenshotResult, DesktopScrollParams, DesktopTypeParams,
-    DesktopView, DesktopWindowsParams, DesktopWindowsResult, LeaseParams, Refusal, ResultParams,
-    ResultResult, SessionId, SpawnParams, SteerParams, SteerResult, ViewOpenParams, ViewOpenResult,
+    AbortParams, AbortResult, ActionResult, AgentId, AgentState, AgentView, CdpOpenParams,
+    CdpOpenResult, ControlAcquireParams, ControlAcquireResult, ControlAnswerResult,
+    ControlChangeParams, ControlCompleteParams, ControlCompleteResult, ControlPermitParams,
+    ControlPermitResult, ControlReclaimParams, ControlRenewResult, ControlRequestParams,
+    ControlReturnParams, ControlReturnResult, ControlSecretParams, ControlSecretResult,
+    ControlStatusResult, DesktopClickParams, DesktopDestroyResult, DesktopDragParams, DesktopId,
+    DesktopKeyParams, DesktopLaunchParams, DesktopLaunchResult, DesktopMoveParams,
+    DesktopNewParams, DesktopNewResult, DesktopScreenshotParams, DesktopScreenshotResult,
+    DesktopScrollParams, DesktopTypeParams, DesktopView, DesktopWindowsParams,
+    DesktopWindowsResult, LeaseParams, Refusal, ResultParams, ResultResult, SessionId, SpawnParams,
+    SteerParams, SteerResult, ViewOpenParams, ViewOpenResult,
 };
 
 use crate::callers::{Caller, ConnectionId};
@@ -147,6 +148,8 @@ pub trait Desktop: Clone + Send + Sync + 'static {
     ) -> impl Answer<DesktopWindowsResult>;
     /// `view.open`
     fn open_view(&self, caller: &Caller, params: ViewOpenParams) -> impl Answer<ViewOpenResult>;
+    /// `cdp.open`
+    fn open_cdp(&self, caller: &Caller, params: CdpOpenParams) -> impl Answer<CdpOpenResult>;
 }
 
 /// The agents of a session. What is refused is recorded by the server; what is done, by the agents.

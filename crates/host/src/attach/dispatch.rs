@@ -5,12 +5,12 @@ use std::sync::Arc;
 use handover_protocol::envelope::read_params;
 use handover_protocol::server::outlet::Outlet;
 use handover_protocol::{
-    AbortParams, AnswerParams, ControlAcquireParams, ControlAcquireResult, ControlChangeParams,
-    ControlCompleteParams, ControlPermitParams, ControlReclaimParams, ControlRequestParams,
-    ControlReturnParams, ControlSecretParams, ControlStatusParams, DesktopClickParams,
-    DesktopDestroyParams, DesktopDragParams, DesktopId, DesktopKeyParams, DesktopLaunchParams,
-    DesktopMoveParams, DesktopScreenshotParams, DesktopScrollParams, DesktopTypeParams,
-    DesktopWindowsParams, ErrorCode, HelloParams, JournalParams, JournalResult, LeaseName,
+    AbortParams, AnswerParams, CdpOpenParams, ControlAcquireParams, ControlAcquireResult,
+    ControlChangeParams, ControlCompleteParams, ControlPermitParams, ControlReclaimParams,
+    ControlRequestParams, ControlReturnParams, ControlSecretParams, ControlStatusParams,
+    DesktopClickParams, DesktopDestroyParams, DesktopDragParams, DesktopId, DesktopKeyParams,
+    DesktopLaunchParams, DesktopMoveParams, DesktopScreenshotParams, DesktopScrollParams,
+    DesktopTypeParams, DesktopWindowsParams, ErrorCode, HelloParams, JournalParams, JournalResult, LeaseName,
     LeaseParams, ListParams, ListResult, Method, PROTOCOL_VERSION, PingParams, PingResult, Refusal,
     RequestHumanParams, RequestStatusParams, ResultParams, SteerParams, StopAllInputParams,
     StopAllInputResult, StopParams, StopResult, SubscribeParams, ViewOpenParams,
@@ -185,7 +185,7 @@ pub(super) async fn dispatch<S: Session>(
         Method::ControlRevoke => on_desktop!(shared, call, revoke, ControlChangeParams),
         Method::ControlPause => on_desktop!(shared, call, pause, ControlChangeParams),
         Method::ControlResume => on_desktop!(shared, call, resume, ControlChangeParams),
-        Method::ControlPermit => on_desktop!(shared, call, permit, ControlPermitParams),
+        Method::ControlPermit => act_on_desktop!(shared, call, permit, ControlPermitParams),
         Method::ControlComplete => on_desktop!(shared, call, complete, ControlCompleteParams),
         Method::DesktopNew => {
             let params = read_params(method, call.params)?;
@@ -215,6 +215,7 @@ pub(super) async fn dispatch<S: Session>(
         Method::DesktopKey => act_on_desktop!(shared, call, key, DesktopKeyParams),
         Method::DesktopWindows => on_desktop!(shared, call, windows, DesktopWindowsParams),
         Method::ViewOpen => on_desktop!(shared, call, open_view, ViewOpenParams),
+        Method::CdpOpen => on_desktop!(shared, call, open_cdp, CdpOpenParams),
         Method::RequestHuman => {
             let params: RequestHumanParams = read_params(method, call.params)?;
             let desktop = shared.subject(optional(&params.desktop))?;

@@ -263,6 +263,8 @@ impl Callers {
                     below_agent = true;
                     agent = agent.or_else(|| self.state().agents.get(&stat.identity()).cloned());
                 }
+                // A tool server of an agent, whose agent may stand further up.
+                Some(Owner::Relay(_)) => below_agent = true,
                 None => {}
             }
         }
@@ -303,7 +305,7 @@ impl Callers {
             .filter(|stat| stat.identity() == root);
         match keeper.as_ref().and_then(keeper::kept_by) {
             Some(Owner::Desktop(desktop)) => Ok(Some(CallerKind::App { desktop })),
-            Some(Owner::Agent(_)) => Ok(Some(CallerKind::Agent { id: None })),
+            Some(Owner::Agent(_) | Owner::Relay(_)) => Ok(Some(CallerKind::Agent { id: None })),
             None => Err(orphan()),
         }
     }

@@ -1,14 +1,15 @@
 //! A desktop for the rest of the host: each method of the wire as one call.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use handover_control::{PauseReason, PermitId};
 use handover_protocol::{
-    ActionResult, ControlAcquireParams, ControlAcquireResult, ControlStatusResult, DesktopId,
-    DesktopLaunchParams, DesktopLaunchResult, ErrorCode, LeaseParams, Refusal, Size, ViewerName,
+    ActionResult, ControlAcquireParams, ControlAcquireResult, ControlPermitParams,
+    ControlStatusResult, DesktopId, DesktopLaunchParams, DesktopLaunchResult, ErrorCode,
+    LeaseParams, Refusal, Size, ViewerName,
 };
 use serde_json::Map;
 use tokio::sync::{MutexGuard, mpsc, watch};
@@ -19,15 +20,22 @@ use super::action::{self, Action, Bounds};
 use super::by::By;
 use super::command::{Answer, Ask, Command, LeaseProof};
 use super::links::Links;
+use super::owners::{self, Holder};
+use super::permits::Permits;
 use super::programs::Programs;
 use super::requests::reply;
 use super::terms;
 use super::view::ControlView;
+use crate::browser::{AdmitClient, Browser, BrowserCommand};
 use crate::callers::Caller;
+use crate::system::process::ProcessIdentity;
 use crate::viewer::Viewers;
 
 /// How often a window manager that has not begun is looked for.
 const MANAGED_AGAIN: Duration = Duration::from_millis(5);
+
+/// The longest word that says what a permit is for, in bytes.
+const MAX_WHAT: usize = 256;
 
 /// What a handle is made of.
 pub(super) struct Inner {
@@ -41,6 +49,8 @@ pub(super) struct Inner {
     /// Where a viewer's socket is.
     pub(super) viewer_socket: Box<dyn Fn(&ViewerName) -> PathBuf + Send + Sync>,
     pub(super) programs: Option<Programs>,
+    /// The browser, once it is started.
+    pub(super) browser: OnceLock<Browser>,
     /// The size as last heard.
     pub(super) last_size: std::sync::Mutex<Size>,
     /// Held by one action from its arrival until it is queued: what some have to ask the display
@@ -175,6 +185,39 @@ impl DesktopHandle {
         answered.await.ok().flatten()
     }
 
+    /// A permit for something that the caller does by itself.
+    pub(super) async fn outside_permit(
+        &self,
+        caller: &Caller,
+        params: ControlPermitParams,
+    ) -> Result<(PermitId, handover_control::Epoch), Refusal> {
+        if params.what.is_empty() || params.what.len() > MAX_WHAT {
+            return Err(Refusal::new(
+                ErrorCode::BadParams,
+                format!("`what` is to say in up to {MAX_WHAT} bytes what will be done"),
+            ));
+        }
+        let process = ProcessIdentity {
+            pid: caller.pid,
+            start_ticks: caller.start_ticks,
+        };
+        let holder = match params.keeper {
+            None => Holder::Process(process),
+            Some(keeper) => Holder::below(keeper, process)?,
+        };
+        let by = By::from(caller);
+        let owner = holder.owner(caller.connection);
+        let watching = owners::watch(holder, owner, self.0.commands.downgrade());
+        self.ask(|reply| Command::Permit {
+            by,
+            owner,
+            watching,
+            what: params.what,
+            reply,
+        })
+        .await
+    }
+
     async fn host_permit(
         &self,
         caller: &Caller,
@@ -306,6 +349,50 @@ impl DesktopHandle {
         };
         let launch = programs.prepare(params, None).await?;
         programs.launch(launch).await.map(drop)
+    }
+
+    /// Starts the desktop's browser.
+    ///
+    /// # Errors
+    /// `display_unavailable` if it does not come up, `bad_params` on a desktop that is attached to another
+    /// server.
+    pub(crate) async fn start_browser(
+        &self,
+        command: &BrowserCommand,
+        admit: Arc<AdmitClient>,
+    ) -> Result<(), Refusal> {
+        let Some(programs) = &self.0.programs else {
+            return Err(Refusal::new(
+                ErrorCode::BadParams,
+                "a desktop that is attached to another server has no browser of its own; leave one of `attach` and `browser` out",
+            ));
+        };
+        let permits = Permits {
+            desktop: self.0.id.clone(),
+            commands: self.0.commands.downgrade(),
+            view: self.0.view.clone(),
+        };
+        let browser = Browser::start(programs, permits, command, self.size(), admit).await?;
+        // A desktop is given one browser, when it is made.
+        let _ = self.0.browser.set(browser);
+        Ok(())
+    }
+
+    /// `cdp.open`.
+    ///
+    /// # Errors
+    /// `bad_params` if the desktop has no browser, and as for [`Browser::open`].
+    pub(super) fn opened_cdp(&self) -> Result<PathBuf, Refusal> {
+        let Some(browser) = self.0.browser.get() else {
+            return Err(Refusal::new(
+                ErrorCode::BadParams,
+                format!(
+                    "desktop {} has no browser, or it ended with its former host; make another with `handover desktop new --browser`",
+                    self.0.id
+                ),
+            ));
+        };
+        browser.open()
     }
 
     /// Waits up to `bound` until the window manager looks after the windows; whether it does.

@@ -1,16 +1,16 @@
 //! Each method of the wire that is about one desktop.
 
-use handover_control::{ControllerId, GiveBack, OwnerId, PauseReason, PermitId, ViewerId};
+use handover_control::{ControllerId, GiveBack, PauseReason, PermitId, ViewerId};
 use handover_protocol::{
-    ActionResult, ControlAcquireParams, ControlAcquireResult, ControlAnswerResult,
-    ControlChangeParams, ControlCompleteParams, ControlCompleteResult, ControlPermitParams,
-    ControlPermitResult, ControlReclaimParams, ControlRenewResult, ControlRequestParams,
-    ControlReturnParams, ControlReturnResult, ControlSecretParams, ControlSecretResult,
-    ControlStatusResult, DesktopClickParams, DesktopDragParams, DesktopId, DesktopKeyParams,
-    DesktopLaunchParams, DesktopLaunchResult, DesktopMoveParams, DesktopScreenshotParams,
-    DesktopScreenshotResult, DesktopScrollParams, DesktopTypeParams, DesktopView,
-    DesktopWindowsParams, DesktopWindowsResult, ErrorCode, LeaseParams, Refusal, ReturnReason,
-    TypeMethod, ViewOpenParams, ViewOpenResult,
+    ActionResult, CdpOpenParams, CdpOpenResult, ControlAcquireParams, ControlAcquireResult,
+    ControlAnswerResult, ControlChangeParams, ControlCompleteParams, ControlCompleteResult,
+    ControlPermitParams, ControlPermitResult, ControlReclaimParams, ControlRenewResult,
+    ControlRequestParams, ControlReturnParams, ControlReturnResult, ControlSecretParams,
+    ControlSecretResult, ControlStatusResult, DesktopClickParams, DesktopDragParams, DesktopId,
+    DesktopKeyParams, DesktopLaunchParams, DesktopLaunchResult, DesktopMoveParams,
+    DesktopScreenshotParams, DesktopScreenshotResult, DesktopScrollParams, DesktopTypeParams,
+    DesktopView, DesktopWindowsParams, DesktopWindowsResult, ErrorCode, LeaseParams, Method,
+    RELAYED, Refusal, ReturnReason, TypeMethod, ViewOpenParams, ViewOpenResult,
 };
 use serde_json::{Map, json};
 use tokio::sync::mpsc;
@@ -19,21 +19,16 @@ use super::action;
 use super::by::By;
 use super::command::Command;
 use super::handle::DesktopHandle;
-use super::owners;
 use super::survey;
 use super::terms;
 use crate::attach;
 use crate::callers::{Caller, ConnectionId};
-use crate::system::process::ProcessIdentity;
 
 /// How long a person waits for the holder's answer if they do not say.
 const DEFAULT_REQUEST_WAIT_MS: u64 = 60_000;
 
 /// The longest that a person may wait for it.
 const MAX_REQUEST_WAIT_MS: u64 = 600_000;
-
-/// The longest word that says what a permit is for, in bytes.
-const MAX_WHAT: usize = 256;
 
 impl attach::Desktop for DesktopHandle {
     fn id(&self) -> &DesktopId {
@@ -210,28 +205,20 @@ impl attach::Desktop for DesktopHandle {
         caller: &Caller,
         params: ControlPermitParams,
     ) -> Result<ControlPermitResult, Refusal> {
-        if params.what.is_empty() || params.what.len() > MAX_WHAT {
-            return Err(Refusal::new(
-                ErrorCode::BadParams,
-                format!("`what` is to say in up to {MAX_WHAT} bytes what will be done"),
-            ));
+        let tool = params.what.strip_prefix(RELAYED).map(str::to_owned);
+        let permitted = self.outside_permit(caller, params).await;
+        if let Err(refusal) = &permitted {
+            let (kind, said) = match tool {
+                Some(tool) => ("relay_refused", json!({ "tool": tool })),
+                None => (
+                    "call_refused",
+                    json!({ "method": Method::ControlPermit.name() }),
+                ),
+            };
+            self.record(caller, kind, "refused", Some(refusal), action::fields(said))
+                .await;
         }
-        let by = By::from(caller);
-        let owner = OwnerId(caller.connection.0);
-        let process = ProcessIdentity {
-            pid: caller.pid,
-            start_ticks: caller.start_ticks,
-        };
-        let watching = owners::watch(process, owner, self.0.commands.downgrade());
-        let (permit, epoch) = self
-            .ask(|reply| Command::Permit {
-                by,
-                owner,
-                watching,
-                what: params.what,
-                reply,
-            })
-            .await?;
+        let (permit, epoch) = permitted?;
         Ok(ControlPermitResult {
             permit: permit.to_string().into(),
             epoch: epoch.0,
@@ -435,5 +422,15 @@ impl attach::Desktop for DesktopHandle {
         _params: ViewOpenParams,
     ) -> Result<ViewOpenResult, Refusal> {
         self.opened_view().await
+    }
+
+    async fn open_cdp(
+        &self,
+        _caller: &Caller,
+        _params: CdpOpenParams,
+    ) -> Result<CdpOpenResult, Refusal> {
+        Ok(CdpOpenResult {
+            socket_path: self.opened_cdp()?.display().to_string(),
+        })
     }
 }

@@ -20,6 +20,7 @@ mod looking;
 mod methods;
 mod observation;
 mod owners;
+mod permits;
 mod person;
 mod programs;
 mod record;
@@ -32,6 +33,9 @@ mod survey;
 mod takeover;
 mod terms;
 pub mod view;
+
+pub(crate) use by::By;
+pub(crate) use permits::Permits;
 
 pub use acting::MAX_QUEUED;
 pub use action::MAX_TEXT_CHARS;

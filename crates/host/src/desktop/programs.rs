@@ -138,6 +138,7 @@ impl Programs {
                 .logs
                 .join(format!("{}-{number}-{name}.log", self.desktop)),
             stdio: None,
+            channel: None,
         })
     }
 

@@ -165,6 +165,7 @@ pub async fn start(
         viewer_numbers: parts.viewer_numbers,
         viewer_socket: parts.viewer_socket,
         programs: parts.programs,
+        browser: Default::default(),
         last_size: std::sync::Mutex::new(parts.size),
         arrivals: tokio::sync::Mutex::default(),
     })))

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use handover_control::Epoch;
 use handover_protocol::{
-    DesktopId, DesktopLaunchParams, DesktopNewParams, DesktopNewResult, ErrorCode, Refusal, Size,
+    BrowserStart, DesktopId, DesktopLaunchParams, DesktopNewParams, DesktopNewResult, ErrorCode,
+    Refusal, Size,
 };
 
 use super::assemble::{Running, unavailable};
@@ -46,12 +47,14 @@ impl DesktopSet {
         if !matches!(caller.kind, CallerKind::Human { .. }) {
             self.agents_may_act().await?;
         }
-        if params.browser.unwrap_or(false) {
+        let browser = params.browser.as_ref().and_then(BrowserStart::address);
+        if browser.is_some() && params.attach.is_some() {
             return Err(Refusal::new(
                 ErrorCode::BadParams,
-                "`browser` is not available in this version; launch one with `desktop.launch`",
+                "a desktop that is attached to another server has no browser of its own; leave one of `attach` and `browser` out",
             ));
         }
+        let browser = browser.map(crate::browser::command).transpose()?;
         let window_manager = WindowManager::from_option(params.wm.as_deref());
         let window_manager = window_manager
             .command()
@@ -83,6 +86,13 @@ impl DesktopSet {
                     }
                 }
                 Err(refusal) => tracing::warn!(desktop = %id, %refusal, "no window manager"),
+            }
+        }
+        if let Some(command) = &browser {
+            let admit = self.shared.admit_to_browser.clone();
+            if let Err(refusal) = handle.start_browser(command, admit).await {
+                self.end(&handle).await;
+                return Err(refusal);
             }
         }
         Ok(DesktopNewResult {

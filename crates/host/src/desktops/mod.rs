@@ -18,6 +18,7 @@ use handover_store::Store;
 
 use self::places::{Place, Places};
 use crate::attach::Outlets;
+use crate::browser::AdmitClient;
 use crate::callers::{Caller, CallerKind};
 use crate::desktop::{DesktopHandle, Hooks};
 use crate::session::SessionPaths;
@@ -45,6 +46,8 @@ pub struct Shared {
     pub hooks: Arc<dyn Hooks>,
     /// Who may connect to a viewer's socket.
     pub admit: Arc<Admit>,
+    /// Who may connect to a browser's socket.
+    pub admit_to_browser: Arc<AdmitClient>,
     /// How long a desktop goes on without a host.
     pub orphan_timeout: std::time::Duration,
     /// False with `--no-observe-guard`.

@@ -20,7 +20,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;
 
 use super::leftovers;
-use super::pipes::{Piped, Pipes};
+use super::pipes::{Channel, ChannelPipes, Piped, Pipes};
 use super::wire::{
     Exit, KeeperLine, KeeperStatus, Launch, MARKER, MAX_LINE, Request, RequestLine, ServerAccess,
 };
@@ -286,6 +286,22 @@ impl Keeper {
         let started = self.launch(&launch).await?;
         // By now the program has opened its ends.
         Ok((started, pipes.into_piped()))
+    }
+
+    /// Like [`Keeper::launch`], with two more pipes by which the host drives the program: `launch.channel`
+    /// is replaced by those of `pipes`. If it fails, the pipes are gone.
+    pub async fn launch_driven(
+        &self,
+        launch: &Launch,
+        pipes: ChannelPipes,
+    ) -> Result<(ProcessIdentity, Channel), KeeperError> {
+        let launch = Launch {
+            channel: Some(pipes.fifos().clone()),
+            ..launch.clone()
+        };
+        let started = self.launch(&launch).await?;
+        // By now the program has opened its ends.
+        Ok((started, pipes.into_channel()))
     }
 
     /// What it keeps.

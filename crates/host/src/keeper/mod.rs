@@ -41,17 +41,20 @@ pub enum Owner {
     Desktop(String),
     /// An agent's.
     Agent(String),
+    /// A relayed server's; it belongs to whoever the relay belongs to.
+    Relay(String),
 }
 
 /// The hidden subcommand, and with it the mark by which a keeper is known in a list of processes.
 pub const SUBCOMMAND: &str = "keeper";
 
 impl Arguments {
-    /// `--session S (--desktop D | --agent A) --socket PATH --orphan-timeout-ms N`
+    /// `--session S (--desktop D | --agent A | --relay R) --socket PATH --orphan-timeout-ms N`
     pub(crate) fn to_args(&self) -> Vec<OsString> {
         let (flag, id) = match &self.owner {
             Owner::Desktop(id) => ("--desktop", id),
             Owner::Agent(id) => ("--agent", id),
+            Owner::Relay(id) => ("--relay", id),
         };
         vec![
             "--session".into(),
@@ -82,6 +85,7 @@ impl Arguments {
                 Some("--session") => session = Some(text()?),
                 Some("--desktop") => owner = Some(Owner::Desktop(text()?)),
                 Some("--agent") => owner = Some(Owner::Agent(text()?)),
+                Some("--relay") => owner = Some(Owner::Relay(text()?)),
                 Some("--socket") => socket = Some(PathBuf::from(value)),
                 Some("--orphan-timeout-ms") => {
                     let millis = text()?
@@ -94,7 +98,7 @@ impl Arguments {
         }
         Ok(Self {
             session: session.ok_or("--session is missing")?,
-            owner: owner.ok_or("--desktop or --agent is missing")?,
+            owner: owner.ok_or("--desktop, --agent or --relay is missing")?,
             socket: socket.ok_or("--socket is missing")?,
             orphan_timeout: timeout.ok_or("--orphan-timeout-ms is missing")?,
         })
@@ -183,13 +187,19 @@ mod tests {
 
     #[test]
     fn arguments_read_back() {
-        let arguments = Arguments {
-            session: "abc".into(),
-            owner: Owner::Desktop("d1".into()),
-            socket: "/run/x y".into(),
-            orphan_timeout: Duration::from_secs(3600),
-        };
-        assert_eq!(Arguments::parse(arguments.to_args()), Ok(arguments));
+        for owner in [
+            Owner::Desktop("d1".into()),
+            Owner::Agent("k7m2p4".into()),
+            Owner::Relay("0a1b2c".into()),
+        ] {
+            let arguments = Arguments {
+                session: "abc".into(),
+                owner,
+                socket: "/run/x y".into(),
+                orphan_timeout: Duration::from_secs(3600),
+            };
+            assert_eq!(Arguments::parse(arguments.to_args()), Ok(arguments));
+        }
         assert!(Arguments::parse(["--session".into()]).is_err());
         assert!(Arguments::parse(["--colour".into(), "red".into()]).is_err());
     }

@@ -11,13 +11,13 @@ use rustix::process::{WaitOptions, WaitStatus, wait};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::Arguments;
 use super::let_go::LettingGo;
 use super::spawn::spawn;
 use super::tree::end_below;
 use super::wire::{
     Exit, KeeperLine, KeeperStatus, MAX_LINE, Request, RequestLine, ServerStatus, marker,
 };
+use super::{Arguments, Owner};
 use crate::system::cgroup::Cgroup;
 use crate::system::clock::boot_nanos;
 use crate::system::creds;
@@ -50,6 +50,7 @@ pub(super) fn serve(
         letting_go: LettingGo::default(),
         group,
         signals,
+        all_die_with_us: matches!(arguments.owner, Owner::Relay(_)),
     };
     let mut orphaned_at = boot_nanos();
     let mut patience = arguments.orphan_timeout.max(FIRST_CONNECTION);
@@ -116,6 +117,9 @@ struct Keeper<'a> {
     /// That of the tree, where it can have one.
     group: Option<Cgroup>,
     signals: &'a SignalPipe,
+    /// What is launched ends with the keeper, even if that is killed together with its host: nobody
+    /// would be left to look for it.
+    all_die_with_us: bool,
 }
 
 struct Connection {
@@ -281,7 +285,7 @@ impl Keeper<'_> {
     }
 
     fn start(&mut self, launch: &super::wire::Launch, server: bool) -> io::Result<ProcessIdentity> {
-        let pid = spawn(launch, &self.marker, server)?;
+        let pid = spawn(launch, &self.marker, server || self.all_die_with_us)?;
         // It cannot be gone entirely, since nobody but we reap it, and not before this returns.
         let identity = ProcessIdentity::of(pid)?;
         self.started.insert(pid, identity);

@@ -39,6 +39,20 @@ pub struct Launch {
     /// Its standard streams, instead of an empty input and the log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stdio: Option<Fifos>,
+    /// Two more pipes, for a program that is driven by them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub channel: Option<ChannelFifos>,
+}
+
+/// What a program reads commands from as its descriptor 3 and answers them on as its descriptor 4, as
+/// named pipes of which the host holds the other ends.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ChannelFifos {
+    /// What the program reads.
+    pub commands: PathBuf,
+    /// What it writes to.
+    pub answers: PathBuf,
 }
 
 /// The three standard streams of a program, as named pipes of which the host holds the other ends: a

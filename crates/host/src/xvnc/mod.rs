@@ -159,6 +159,7 @@ pub async fn start(
             )]),
             log: files.log.clone(),
             stdio: None,
+            channel: None,
         };
         let attempt_start = std::fs::metadata(&files.log).map_or(0, |metadata| metadata.len());
         let access = files.access(number);

@@ -45,6 +45,7 @@ pub fn shell(dir: &Path, script: &str) -> Launch {
         env: BTreeMap::from([("PATH".to_owned(), std::env::var("PATH").unwrap())]),
         log: dir.join("out.log"),
         stdio: None,
+        channel: None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! `handover desktop new`.
 
-use handover_protocol::{DesktopNewParams, DesktopNewResult, Method, Size};
+use handover_protocol::{BrowserStart, DesktopNewParams, DesktopNewResult, Method, Size};
 
 use super::super::context::{Context, block_on};
 use super::super::failure::Failure;
@@ -18,9 +18,9 @@ pub struct Args {
     /// Front another RFB server: unix:PATH or HOST:PORT
     #[arg(long, value_name = "ADDRESS")]
     attach: Option<String>,
-    /// Start a browser on it
-    #[arg(long)]
-    browser: bool,
+    /// Start a Chromium on it that agents drive through `handover browser`, at this address
+    #[arg(long, value_name = "URL", num_args = 0..=1, default_missing_value = "", conflicts_with = "attach")]
+    browser: Option<String>,
 }
 
 /// Runs `handover desktop new`.
@@ -29,7 +29,7 @@ pub fn run(args: Args, context: &Context) -> Result<(), Failure> {
         size: args.size,
         wm: args.wm,
         attach: args.attach,
-        browser: args.browser.then_some(true),
+        browser: args.browser.map(BrowserStart::At),
     };
     block_on(async {
         let session = Session::open(context).await?;

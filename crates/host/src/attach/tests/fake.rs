@@ -490,4 +490,9 @@ impl Desktop for FakeDesktop {
             socket_path: "/nowhere".into(),
         })
     }
+    async fn open_cdp(&self, _: &Caller, _: CdpOpenParams) -> Result<CdpOpenResult, Refusal> {
+        Ok(CdpOpenResult {
+            socket_path: "/nowhere".into(),
+        })
+    }
 }

@@ -1,0 +1,142 @@
+//! The commands that the browser has not answered yet.
+
+use std::collections::HashMap;
+
+use crate::gate::{ClientId, Permit};
+
+/// What becomes of an answer.
+#[derive(Debug)]
+pub(crate) enum Pending {
+    /// It is a client's.
+    Client(Asked),
+    /// It tells the session that stands for this client's connection.
+    Root(ClientId),
+    /// With it, all that this client did has ended.
+    Left(ClientId),
+    /// The script that runs in this session has ended.
+    Terminated(String),
+    /// Nobody waits for it.
+    Ignored,
+}
+
+/// A client's command.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    pub(crate) client: ClientId,
+    /// The client's own number.
+    pub(crate) id: i64,
+    /// As the client names it; none is its connection.
+    pub(crate) session: Option<String>,
+    /// The same, as the browser names it.
+    pub(crate) within: String,
+    /// None for a neutral command, or once it was given up.
+    pub(crate) permit: Option<Permit>,
+    pub(crate) kind: Kind,
+    /// The client has been answered by the gate.
+    pub(crate) answered: bool,
+}
+
+/// How a command can be cut off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// It runs a script.
+    Script,
+    /// It loads a page.
+    Load,
+    /// Not at all.
+    Other,
+}
+
+impl Kind {
+    pub(crate) fn of(method: &str) -> Self {
+        match method {
+            "Runtime.evaluate"
+            | "Runtime.callFunctionOn"
+            | "Runtime.awaitPromise"
+            | "Runtime.runScript"
+            | "Debugger.evaluateOnCallFrame" => Self::Script,
+            "Page.navigate" | "Page.reload" | "Page.navigateToHistoryEntry" => Self::Load,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// Commands by the gate's own numbers.
+#[derive(Debug, Default)]
+pub(crate) struct Table {
+    last: u32,
+    by_number: HashMap<u32, Pending>,
+}
+
+/// The largest number that the browser reads.
+const MAX_NUMBER: u32 = i32::MAX as u32;
+
+impl Table {
+    /// Numbers a command.
+    pub(crate) fn add(&mut self, pending: Pending) -> u32 {
+        loop {
+            self.last = self.last % MAX_NUMBER + 1;
+            // There are far fewer unanswered ones than numbers.
+            if let std::collections::hash_map::Entry::Vacant(free) = self.by_number.entry(self.last)
+            {
+                free.insert(pending);
+                return self.last;
+            }
+        }
+    }
+
+    /// The command whose answer has come.
+    pub(crate) fn take(&mut self, number: i64) -> Option<Pending> {
+        self.by_number.remove(&u32::try_from(number).ok()?)
+    }
+
+    /// Clients' commands.
+    pub(crate) fn asked(&mut self) -> impl Iterator<Item = &mut Asked> {
+        self.by_number
+            .values_mut()
+            .filter_map(|pending| match pending {
+                Pending::Client(asked) => Some(asked),
+                _ => None,
+            })
+    }
+
+    /// Removes clients' commands.
+    pub(crate) fn remove_asked(&mut self, mut which: impl FnMut(&Asked) -> bool) -> Vec<Asked> {
+        let numbers: Vec<u32> = self
+            .by_number
+            .iter()
+            .filter_map(|(number, pending)| match pending {
+                Pending::Client(asked) if which(asked) => Some(*number),
+                _ => None,
+            })
+            .collect();
+        let removed = numbers
+            .iter()
+            .filter_map(|number| self.by_number.remove(number));
+        removed
+            .filter_map(|pending| match pending {
+                Pending::Client(asked) => Some(asked),
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// The sessions in which a script is still being ended.
+    pub(crate) fn terminating(&self) -> Vec<String> {
+        self.by_number
+            .values()
+            .filter_map(|pending| match pending {
+                Pending::Terminated(session) => Some(session.clone()),
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// How many of a client's commands are unanswered.
+    pub(crate) fn count_of(&self, client: ClientId) -> usize {
+        self.by_number
+            .values()
+            .filter(|pending| matches!(pending, Pending::Client(asked) if asked.client == client))
+            .count()
+    }
+}

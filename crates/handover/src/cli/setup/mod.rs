@@ -1,0 +1,215 @@
+//! `handover setup PROGRAM`: an agent program's own configuration, made to start `handover mcp`, or to know of
+//! the command line where it knows no MCP.
+
+mod edit;
+mod file;
+mod program;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use handover_protocol::ErrorCode;
+use serde::Serialize;
+use similar::TextDiff;
+
+use self::edit::{ARGS, Change, NAME, whole};
+use self::file::Original;
+use self::program::{Means, Places, Program, Scope};
+use super::context::Context;
+use super::failure::Failure;
+use super::text::{plain, plain_lines};
+
+/// Arguments of `handover setup`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The agent program
+    program: Program,
+    /// Which of its configurations
+    #[arg(long, default_value = "user")]
+    scope: Scope,
+    /// Make the change; without this it is only shown
+    #[arg(long, conflicts_with = "dry_run")]
+    write: bool,
+    /// Take out what was put in, and nothing else; does so without --write
+    #[arg(long)]
+    remove: bool,
+    /// Only show the change, also with --remove
+    #[arg(long)]
+    dry_run: bool,
+    /// Also replace or remove what has our name and is not ours
+    #[arg(long)]
+    force: bool,
+}
+
+/// What is done to a file, or would be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Action {
+    /// Nothing: it is as it should be.
+    None,
+    /// It is made.
+    Create,
+    /// It is changed.
+    Change,
+    /// It is removed, since all of it was ours.
+    Delete,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Setup {
+    program: Program,
+    scope: Scope,
+    path: PathBuf,
+    action: Action,
+    /// Whether it was done.
+    written: bool,
+    /// Where the earlier text is kept.
+    backup: Option<PathBuf>,
+    /// The server that it starts; absent when that is taken out, and where there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    server: Option<Server>,
+    diff: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<&'static str>,
+}
+
+#[derive(Debug, Serialize)]
+struct Server {
+    name: &'static str,
+    command: String,
+    args: [&'static str; 1],
+}
+
+/// Runs `handover setup`.
+pub fn run(args: &Args, context: &Context) -> Result<(), Failure> {
+    let directory = std::env::current_dir()?;
+    let set = |name: &str| {
+        let value = std::env::var_os(name).filter(|value| !value.is_empty());
+        value.map(PathBuf::from)
+    };
+    let places = Places {
+        variable: &set,
+        directory: &directory,
+    };
+    let path = args.program.file(args.scope, &places)?;
+    let original = Original::read(&path).map_err(|error| unusable(&path, &error))?;
+    let text = original.text();
+    let (change, server) = match (args.program.means(), args.remove) {
+        (Means::Server(format), false) => {
+            let command = own_command(set("PATH"))?;
+            let change = format.add(text, &command, args.force);
+            let server = Server {
+                name: NAME,
+                command,
+                args: ARGS,
+            };
+            (change, Some(server))
+        }
+        (Means::Server(format), true) => (format.remove(text, args.force), None),
+        (Means::File(ours), false) => (whole::put(text, ours, args.force), None),
+        (Means::File(ours), true) => (whole::take_away(text, ours, args.force), None),
+    };
+    let change = change.map_err(|problem| {
+        let message = format!("{}: {problem}", plain(&path.to_string_lossy()));
+        Failure::new(ErrorCode::BadParams, message).with("path", &path)
+    })?;
+    let (action, after) = match &change {
+        Change::Nothing => (Action::None, original.text()),
+        Change::Write(after) if original.text().is_none() => (Action::Create, Some(&**after)),
+        Change::Write(after) => (Action::Change, Some(&**after)),
+        Change::Delete => (Action::Delete, None),
+    };
+    let diff = diff(&path, original.text(), after);
+    let wanted = args.write || (args.remove && !args.dry_run);
+    let written = wanted && action != Action::None;
+    let backup = match &change {
+        Change::Write(after) if written => original.replace(after),
+        Change::Delete if written => original.delete(args.force),
+        _ => Ok(None),
+    };
+    let backup = backup.map_err(|error| {
+        let path = plain(&path.to_string_lossy());
+        let message = format!("{path} cannot be written: {error}");
+        Failure::new(ErrorCode::StorageFailed, message)
+    })?;
+    let setup = Setup {
+        program: args.program,
+        scope: args.scope,
+        path,
+        action,
+        written,
+        backup,
+        server,
+        diff,
+        note: args.program.note(args.scope).filter(|_| !args.remove),
+    };
+    context.print(&setup, |setup| render(setup, args.remove))
+}
+
+/// What starts this program: its name if that is found on `PATH`, since it then outlives an update, else
+/// where it is.
+fn own_command(path: Option<PathBuf>) -> Result<String, Failure> {
+    let own = std::env::current_exe()?.canonicalize()?;
+    let found = path.and_then(|path| {
+        let mut all = std::env::split_paths(&path).map(|directory| directory.join(NAME));
+        all.find(|program| program.is_file())
+    });
+    if found.is_some_and(|found| found.canonicalize().is_ok_and(|found| found == own)) {
+        return Ok(NAME.to_owned());
+    }
+    match own.into_os_string().into_string() {
+        Ok(own) => Ok(own),
+        Err(_) => Err(Failure::new(
+            ErrorCode::BadParams,
+            "the path of this program is not UTF-8; put it on PATH by its name",
+        )),
+    }
+}
+
+/// The change as a unified diff; empty if there is none.
+fn diff(path: &Path, before: Option<&str>, after: Option<&str>) -> String {
+    let path = path.to_string_lossy();
+    let name = |text: Option<&str>| text.map_or("/dev/null", |_| &*path).to_owned();
+    TextDiff::from_lines(before.unwrap_or_default(), after.unwrap_or_default())
+        .unified_diff()
+        .header(&name(before), &name(after))
+        .to_string()
+}
+
+fn unusable(path: &Path, error: &io::Error) -> Failure {
+    let shown = plain(&path.to_string_lossy());
+    let message = format!("{shown} cannot be used: {error}");
+    Failure::new(ErrorCode::BadParams, message).with("path", path)
+}
+
+fn render(setup: &Setup, remove: bool) -> String {
+    let path = plain(&setup.path.to_string_lossy());
+    if setup.action == Action::None {
+        let state = if remove { "has nothing" } else { "has all" };
+        return format!("Nothing to do: {path} {state} that this puts there.\n");
+    }
+    let mut text = plain_lines(&setup.diff);
+    text.push_str(&match (setup.written, setup.action) {
+        (false, _) => "Nothing was written yet".to_owned(),
+        (true, Action::Delete) => format!("{path} was removed"),
+        (true, _) => format!("{path} was written"),
+    });
+    if let Some(backup) = &setup.backup {
+        let backup = plain(&backup.to_string_lossy());
+        text.push_str(&format!("; what it was is in {backup}"));
+    }
+    if !setup.written {
+        let way = if remove {
+            "leave out --dry-run"
+        } else {
+            "add --write"
+        };
+        text.push_str(&format!("; {way} to make this change"));
+    }
+    text.push_str(".\n");
+    if let Some(note) = setup.note {
+        text.push_str(&format!("{note}\n"));
+    }
+    text
+}
