@@ -59,7 +59,7 @@ fn killed_in_human_time() {
         (typed.text() == before).then_some(before)
     });
     // By the display's own time: a busy machine brings the recorder's news late.
-    let late = recorder.seen().iter().filter(|seen| seen.after > died);
+    let late = recorder.seen().into_iter().filter(|seen| seen.after > died);
     let late = late.count();
     assert!(late <= 40, "{late} events of 1000 after the host's death");
     holds_for("nothing is typed", Duration::from_millis(500), || {
