@@ -125,7 +125,7 @@ pub(super) enum Record<'a> {
 /// If it is none, or one that a server could read differently.
 pub(super) fn from_client(record: &[u8]) -> Result<Record<'_>, Problem> {
     let line = record.strip_suffix(b"\r").unwrap_or(record);
-    if line.contains(&b'\r') {
+    if memchr::memchr(b'\r', line).is_some() {
         return Err(Problem::malformed("there is a carriage return in it"));
     }
     read(record)

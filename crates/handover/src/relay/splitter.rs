@@ -14,6 +14,9 @@ pub(super) enum Piece {
 pub(super) struct Splitter {
     limit: usize,
     record: Vec<u8>,
+    /// The size of the last record that came in several pieces: the next one is likely as large, and is
+    /// not moved while it grows then.
+    likely: usize,
     skipping: bool,
 }
 
@@ -23,6 +26,7 @@ impl Splitter {
         Self {
             limit,
             record: Vec::new(),
+            likely: 0,
             skipping: false,
         }
     }
@@ -42,6 +46,9 @@ impl Splitter {
                 found(Piece::TooLong);
                 continue;
             }
+            if !self.record.is_empty() {
+                self.likely = self.record.len() + line.len() + 1;
+            }
             // With room for the newline, with which it is passed on.
             self.record.reserve(line.len() + 1);
             self.record.extend_from_slice(line);
@@ -54,7 +61,10 @@ impl Splitter {
             self.record = Vec::new();
             self.skipping = true;
             found(Piece::TooLong);
-        } else {
+        } else if !rest.is_empty() {
+            if self.record.is_empty() {
+                self.record.reserve(self.likely);
+            }
             self.record.extend_from_slice(rest);
         }
     }

@@ -6,6 +6,7 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use rustix::buffer::spare_capacity;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use tokio::sync::{Notify, mpsc, oneshot};
@@ -26,12 +27,12 @@ pub(super) fn input() -> io::Result<mpsc::Receiver<Vec<u8>>> {
     // If it is no pipe, or the kernel does not allow it, records only take more pieces.
     let _ = rustix::pipe::fcntl_setpipe_size(rustix::stdio::stdin(), PIPE);
     let read = move || {
-        let mut buffer = vec![0; CHUNK];
         loop {
-            match rustix::io::read(rustix::stdio::stdin(), &mut buffer) {
+            let mut chunk = Vec::with_capacity(CHUNK);
+            match rustix::io::read(rustix::stdio::stdin(), spare_capacity(&mut chunk)) {
                 Ok(0) => return,
-                Ok(length) => {
-                    if chunks.blocking_send(buffer[..length].to_vec()).is_err() {
+                Ok(_) => {
+                    if chunks.blocking_send(chunk).is_err() {
                         return;
                     }
                 }
