@@ -25,7 +25,7 @@ use crate::heads;
 use crate::keeper::client::KeeperProgram;
 use crate::manifest::{self, ManifestWriter};
 use crate::requests::Requests;
-use crate::served::{Listening, Served, follow};
+use crate::served::{Listening, Served, follow, list_in};
 use crate::session::{self, Session, SessionError, SessionState};
 use crate::sweep;
 use crate::system::dirs::{DirError, Roots};
@@ -358,6 +358,11 @@ async fn serve(options: &HostOptions, ready: impl FnOnce(&Ready)) -> Result<(), 
 
     let begun = first_desktop(options, &desktops).await;
     if begun.is_ok() {
+        // Whoever is told that it is ready finds in the manifest what there is.
+        list_in(&manifest, &desktops, &manager);
+        if let Err(error) = manifest.flush() {
+            tracing::warn!(%error, "the manifest is out of date");
+        }
         ready(&ready_of(&session, &desktops));
         tracing::info!(session = %session.info().id, "ready");
         tokio::select! {

@@ -198,16 +198,21 @@ pub async fn follow(
         let Some(desktops) = desktops.upgrade() else {
             return;
         };
-        let listed_desktops: Vec<_> = desktops.all().iter().map(listed_desktop).collect();
-        let listed_agents: Vec<_> = agents.list().into_iter().map(listed_agent).collect();
-        manifest.update(|manifest| {
-            manifest.desktops = listed_desktops;
-            manifest.agents = listed_agents;
-        });
+        list_in(&manifest, &desktops, &agents);
         drop(desktops);
         // The file is not written more often, and a burst of changes is one list.
         tokio::time::sleep(GATHER).await;
     }
+}
+
+/// Lists the desktops and agents as they stand.
+pub fn list_in(manifest: &ManifestWriter, desktops: &DesktopSet, agents: &Manager) {
+    let listed_desktops: Vec<_> = desktops.all().iter().map(listed_desktop).collect();
+    let listed_agents: Vec<_> = agents.list().into_iter().map(listed_agent).collect();
+    manifest.update(|manifest| {
+        manifest.desktops = listed_desktops;
+        manifest.agents = listed_agents;
+    });
 }
 
 fn listed_desktop(desktop: &DesktopHandle) -> ManifestDesktop {

@@ -58,6 +58,14 @@ impl ManifestWriter {
         self.shared.changed.notify_one();
     }
 
+    /// Writes the file now, for those who are told of something that it must show already.
+    ///
+    /// # Errors
+    /// What writing said.
+    pub fn flush(&self) -> io::Result<()> {
+        self.shared.write()
+    }
+
     /// Removes the file and stops writing; when this returns it is gone for good.
     pub fn close(&self) {
         // Waits for a write that is under way.
