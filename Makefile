@@ -29,6 +29,7 @@ test: ## everything that must hold: unit, property, model, corpus and whole-prog
 
 test-agents: ## the same promises about steers and aborts on every agent program that Handover drives (installs 1.1 GB)
 	scripts/install-deps agents
+	$(CARGO) $(TEST) --locked -p handover --test promises pi::
 	$(CARGO) $(TEST) --locked -p handover --test agents
 
 model: ## the larger exhaustive check of the arbiter
