@@ -6,7 +6,7 @@ use std::time::Duration;
 use handover_agents::Manager;
 use handover_control::Moment;
 use handover_protocol::{
-    AgentId, AgentStatus, AgentView, Control, DesktopDestroyResult, DesktopId, DesktopNewParams,
+    AgentId, AgentStatus, Control, DesktopDestroyResult, DesktopId, DesktopNewParams,
     DesktopNewResult, HandBack, ManifestAgent, ManifestDesktop, Refusal, RequestView, SessionId,
 };
 use handover_store::NewEvent;
@@ -208,7 +208,7 @@ pub async fn follow(
 /// Lists the desktops and agents as they stand.
 pub fn list_in(manifest: &ManifestWriter, desktops: &DesktopSet, agents: &Manager) {
     let listed_desktops: Vec<_> = desktops.all().iter().map(listed_desktop).collect();
-    let listed_agents: Vec<_> = agents.list().into_iter().map(listed_agent).collect();
+    let listed_agents: Vec<_> = agents.list().into_iter().map(ManifestAgent::from).collect();
     manifest.update(|manifest| {
         manifest.desktops = listed_desktops;
         manifest.agents = listed_agents;
@@ -223,16 +223,5 @@ fn listed_desktop(desktop: &DesktopHandle) -> ManifestDesktop {
             handover_control::Control::Human => Control::Human,
             handover_control::Control::Paused => Control::Paused,
         },
-    }
-}
-
-fn listed_agent(agent: AgentView) -> ManifestAgent {
-    ManifestAgent {
-        id: agent.id,
-        kind: agent.kind,
-        status: agent.status,
-        parent: agent.parent,
-        output_file: agent.output_file,
-        pane_id: None,
     }
 }

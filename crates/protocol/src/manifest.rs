@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::agents::AgentStatus;
 use crate::control::Control;
 use crate::ids::{AgentId, DesktopId, SessionId};
+use crate::session::AgentView;
 use crate::time::Timestamp;
 
 /// The contents of `attach.json`.
@@ -57,6 +58,19 @@ pub struct ManifestAgent {
     pub output_file: Option<String>,
     /// The terminal pane it runs in.
     pub pane_id: Option<String>,
+}
+
+impl From<AgentView> for ManifestAgent {
+    fn from(agent: AgentView) -> Self {
+        Self {
+            id: agent.id,
+            kind: agent.kind,
+            status: agent.status,
+            parent: agent.parent,
+            output_file: agent.output_file,
+            pane_id: None,
+        }
+    }
 }
 
 /// One desktop in a manifest.

@@ -10,10 +10,11 @@ use handover_protocol::{
     ControlRequestParams, ControlReturnParams, ControlSecretParams, ControlStatusParams,
     DesktopClickParams, DesktopDestroyParams, DesktopDragParams, DesktopId, DesktopKeyParams,
     DesktopLaunchParams, DesktopMoveParams, DesktopScreenshotParams, DesktopScrollParams,
-    DesktopTypeParams, DesktopWindowsParams, ErrorCode, HelloParams, JournalParams, JournalResult, LeaseName,
-    LeaseParams, ListParams, ListResult, Method, PROTOCOL_VERSION, PingParams, PingResult, Refusal,
-    RequestHumanParams, RequestStatusParams, ResultParams, SteerParams, StopAllInputParams,
-    StopAllInputResult, StopParams, StopResult, SubscribeParams, ViewOpenParams,
+    DesktopTypeParams, DesktopWindowsParams, ErrorCode, HelloParams, JournalParams, JournalResult,
+    LeaseName, LeaseParams, ListParams, ListResult, Method, PROTOCOL_VERSION, PingParams,
+    PingResult, Refusal, RequestHumanParams, RequestStatusParams, ResultParams, SteerParams,
+    StopAllInputParams, StopAllInputResult, StopParams, StopResult, SubscribeParams,
+    ViewOpenParams,
 };
 use handover_store::Store;
 use serde::Serialize;

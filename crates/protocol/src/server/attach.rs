@@ -265,7 +265,7 @@ impl Place {
             socket_path: self.socket().display().to_string(),
             herdr_pane_id: std::env::var("HERDR_PANE_ID").ok(),
             updated_at: Timestamp::from_unix(now.unwrap_or_default()),
-            agents: agents.into_iter().map(entry).collect(),
+            agents: agents.into_iter().map(ManifestAgent::from).collect(),
             desktops: Vec::new(),
         })
     }
@@ -314,23 +314,14 @@ fn own_start_ticks() -> io::Result<u64> {
         .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "unreadable /proc/self/stat"))
 }
 
-fn entry(agent: AgentView) -> ManifestAgent {
-    ManifestAgent {
-        id: agent.id,
-        kind: agent.kind,
-        status: agent.status,
-        parent: agent.parent,
-        output_file: agent.output_file,
-        pane_id: None,
-    }
-}
-
 /// Keeps the manifest as the program's agents are.
 async fn follow<C: AgentControl>(shared: Arc<Shared<C>>, manifest: ManifestWriter) {
     loop {
         shared.events.wait_for_agents().await;
         let agents = shared.control.list().await;
-        manifest.update(|manifest| manifest.agents = agents.into_iter().map(entry).collect());
+        manifest.update(|manifest| {
+            manifest.agents = agents.into_iter().map(ManifestAgent::from).collect()
+        });
     }
 }
 
