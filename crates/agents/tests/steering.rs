@@ -146,6 +146,26 @@ async fn nothing_is_steered_into_what_is_queued_ended_unknown_or_deaf() {
 }
 
 #[tokio::test]
+async fn what_waits_for_one_agent_is_bounded_in_bytes_too() {
+    let world = World::new();
+    let manager = manager(&world, 4).await;
+    let id = running(&manager).await;
+    let longest = "x".repeat(512 << 10);
+    let send =
+        async |name: &str, text: &str| manager.steer(&person(), steer(&id, name, text)).await;
+    send("s0", "stall").await.unwrap();
+    for n in 1..8 {
+        send(&format!("s{n}"), &longest).await.unwrap();
+    }
+    let refusal = send("s8", &longest).await.unwrap_err();
+    assert_eq!(refusal.code, ErrorCode::QueueFull);
+    // It was not accepted, so the same name may come again; what has room is taken.
+    send("s8", "short").await.unwrap();
+    assert_eq!(world.told("human_intervention").len(), 9);
+    manager.close(&person()).await;
+}
+
+#[tokio::test]
 async fn while_the_program_asks_for_permission_nothing_is_steered_into_it() {
     let world = World::new();
     let manager = manager(&world, 4).await;

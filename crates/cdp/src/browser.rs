@@ -1,17 +1,17 @@
 //! What the browser says: answers, events, and which sessions there are.
 
-use std::collections::VecDeque;
+use std::collections::HashMap;
 
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
+use crate::built_in::Own;
 use crate::class::passes_in_human_time;
-use crate::gate::{ClientId, Effect, Gate, Session, Stopped};
-use crate::message::{self, FromBrowser, OfRequest, OfSession, read};
-use crate::table::Pending;
-
-/// How many requests stopped for a client are remembered for each session.
-const MAX_STOPPED: usize = 1024;
+use crate::gate::{ClientId, Effect, Gate};
+use crate::guard::{Left, MAX_LEFT};
+use crate::message::{self, FromBrowser, OfSession, read};
+use crate::session::{Dialog, Session};
+use crate::table::{Asked, Pending};
 
 impl Gate {
     /// A message of the browser.
@@ -30,10 +30,14 @@ impl Gate {
     fn answered(&mut self, number: i64, message: &FromBrowser<'_>) {
         match self.table.take(number) {
             Some(Pending::Client(asked)) => {
+                let result = message.result;
+                let registers = asked.registers.as_deref().zip(result);
+                let named = registers
+                    .and_then(|(params, result)| self.registered(&asked.within, params, result));
                 let value = message
                     .error
                     .map(|error| ("error", error))
-                    .or(message.result.map(|result| ("result", result)));
+                    .or(named.as_deref().or(result).map(|result| ("result", result)));
                 if let Some((member, value)) = value
                     && !asked.answered
                     && self.clients.contains_key(&asked.client)
@@ -42,7 +46,7 @@ impl Gate {
                     self.effects
                         .push_back(Effect::ToClient(asked.client, answer));
                 }
-                self.effects.extend(asked.permit.map(Effect::Complete));
+                self.over(&asked);
             }
             Some(Pending::Root(client)) => match read(message.result) {
                 Some(OfSession { session, .. }) => match self.clients.get_mut(&client) {
@@ -58,22 +62,72 @@ impl Gate {
                     self.effects.push_back(Effect::Close(client));
                 }
             },
-            Some(Pending::Left(client)) => {
-                self.sessions.retain(|_, session| session.client != client);
-                let left = self.table.remove_asked(|asked| asked.client == client);
-                let permits = left.into_iter().filter_map(|asked| asked.permit);
-                self.effects.extend(permits.map(Effect::Complete));
+            Some(Pending::Left(client)) => self.has_left(client),
+            Some(Pending::Released(within)) => self.released(&within),
+            Some(Pending::Named(script)) => self.named(&script, message.result),
+            Some(Pending::Guard(guard, step)) => self.guard_answered(guard, step, message),
+            Some(Pending::Ignored) | None => {}
+        }
+    }
+
+    /// A client's command has ended.
+    fn over(&mut self, asked: &Asked) {
+        if let Some(permit) = asked.permit
+            && !self.keeps(&asked.within, permit)
+        {
+            self.effects.push_back(Effect::Complete(permit));
+        }
+        self.let_kept(&asked.within);
+    }
+
+    /// All sessions of a client have ended. What its scripts wait for goes on without it, until they are
+    /// held up.
+    fn has_left(&mut self, client: ClientId) {
+        let mut sessions = std::mem::take(&mut self.sessions);
+        let gone = sessions.extract_if(|_, session| session.client == client);
+        let gone: HashMap<String, Session> = gone.collect();
+        self.sessions = sessions;
+        for asked in self.table.remove_asked(|asked| asked.client == client) {
+            let Some(permit) = asked.permit else {
+                continue;
+            };
+            let session = gone.get(&asked.within);
+            match (session, asked.script) {
+                (Some(session), Some(params))
+                    if self.left.len() < MAX_LEFT && !self.is_guarded(&session.target) =>
+                {
+                    self.left.push(Left {
+                        target: session.target.clone(),
+                        params,
+                        permit,
+                    });
+                }
+                _ => self.effects.push_back(Effect::Complete(permit)),
             }
-            Some(Pending::Terminated(_) | Pending::Ignored) | None => {}
+        }
+        self.tracing.retain(|_, of| *of != client);
+        let kept = gone.into_values().filter_map(|session| session.kept);
+        self.effects.extend(kept.map(Effect::Complete));
+        if self.cutting {
+            self.guard();
         }
     }
 
     fn event(&mut self, method: &str, event: &FromBrowser<'_>) {
         let Some(session) = event.session.as_deref() else {
-            // Of the connection itself, on which nothing was asked for.
+            // Of the connection itself, on which only guards were asked for and what there is.
+            self.target_told(method, event.params);
+            if method == "Target.detachedFromTarget"
+                && let Some(detached) = read::<OfSession<'_>>(event.params)
+            {
+                self.guard_detached(&detached.session);
+            }
             return;
         };
-        let params = event.params.map_or("{}", RawValue::get);
+        if self.guard_event(session, method, event.params) {
+            return;
+        }
+        let mut params = event.params.map_or("{}", RawValue::get);
         let root = self
             .clients
             .iter()
@@ -100,26 +154,54 @@ impl Gate {
                 }
             }
             _ => {
-                let within = self.sessions.get_mut(session);
-                if within
-                    .as_ref()
-                    .is_some_and(|within| within.untold.is_some())
-                {
+                let Some(passes) = self.heard(session, method, event, named) else {
                     return;
-                }
-                if let Some(within) = within {
-                    stopped(within, method, event.params);
-                }
-                if self.closed {
-                    self.let_go(session);
-                    if !passes_in_human_time(method) {
-                        return;
-                    }
-                }
+                };
+                params = passes;
             }
         }
         let event = message::event(method, params, named);
         self.effects.push_back(Effect::ToClient(client, event));
+    }
+
+    /// What the client hears of an event, if it does.
+    fn heard<'a>(
+        &mut self,
+        session: &str,
+        method: &str,
+        event: &FromBrowser<'a>,
+        named: Option<&str>,
+    ) -> Option<&'a str> {
+        let params = event.params.map_or("{}", RawValue::get);
+        let closed = self.closed;
+        if let Some(within) = self.sessions.get_mut(session) {
+            if within.untold.is_some() {
+                return None;
+            }
+            within.hears(method, event.params, closed);
+            match method {
+                "Page.javascriptDialogOpening" if closed => {
+                    let event = message::event(method, params, named);
+                    within.dialog = Some(Dialog::Untold(event));
+                }
+                "Page.javascriptDialogOpening" => within.dialog = Some(Dialog::Told),
+                "Page.javascriptDialogClosed" => {
+                    let told = matches!(within.dialog.take(), Some(Dialog::Told));
+                    if closed {
+                        // Without what the person has answered.
+                        return told.then_some(r#"{"result":false,"userInput":""}"#);
+                    }
+                }
+                _ => within.missed_changes |= closed && method.starts_with("DOM."),
+            }
+        }
+        if closed {
+            self.let_go(session);
+            if !passes_in_human_time(method) {
+                return None;
+            }
+        }
+        Some(params)
     }
 
     /// A session has begun below `parent`.
@@ -131,6 +213,13 @@ impl Gate {
         attached: &OfSession<'_>,
         params: &str,
     ) {
+        let of = attached.of.as_ref();
+        if of.and_then(|of| self.keep_in_mind(of)) == Some(Own::Part) {
+            let event = message::event("Target.attachedToTarget", params, named);
+            self.effects.push_back(Effect::ToClient(client, event));
+            self.turn_away(parent, &attached.session);
+            return;
+        }
         let untold = self.closed.then(|| {
             let mut params: Value = serde_json::from_str(params).unwrap_or_default();
             params["waitingForDebugger"] = false.into();
@@ -140,18 +229,26 @@ impl Gate {
             let event = message::event("Target.attachedToTarget", params, named);
             self.effects.push_back(Effect::ToClient(client, event));
         }
-        let session = Session {
-            client,
-            parent: Some(parent.to_owned()),
-            waiting: attached.waiting,
-            untold,
-            stopped: VecDeque::new(),
-            paused: false,
-            ignores_input: false,
-        };
+        let target = attached.of.as_ref();
+        let target = target.map(|of| of.target.clone().into_owned());
+        let target = target.unwrap_or_default();
+        // Whatever is said of a page that a tab has held up, it may wait.
+        let waiting = attached.waiting || self.closed;
+        self.begun += 1;
+        let session = Session::new(client, self.begun, parent, target, waiting, untold);
         let id = attached.session.clone().into_owned();
         self.sessions.insert(id.clone(), session);
         if self.closed {
+            let is_tab = attached.of.as_ref().is_some_and(|of| of.r#type == "tab");
+            if is_tab {
+                // A tab goes on only if the page in it is let go too, for which it must have a session.
+                let params = json!({"autoAttach": true, "waitForDebuggerOnStart": false, "flatten": true, "filter": [{}]});
+                let method = "Target.setAutoAttach";
+                self.own(method, Some(&params), Pending::Ignored, Some(&id));
+                self.sessions
+                    .entry(id.clone())
+                    .and_modify(|tab| tab.helped = true);
+            }
             self.let_go(&id);
         }
     }
@@ -165,8 +262,10 @@ impl Gate {
             let below = self.sessions.iter();
             let below = below.filter(|(_, session)| session.parent.as_deref() == Some(&id));
             ended.extend(below.map(|(id, _)| id.clone()));
+            self.tracing.remove(&id);
             if let Some(gone) = self.sessions.remove(&id) {
                 known &= id != session || gone.untold.is_none();
+                self.effects.extend(gone.kept.map(Effect::Complete));
             }
             for asked in self.table.remove_asked(|asked| asked.within == id) {
                 self.fail(&asked, "the session has ended", None);
@@ -174,25 +273,5 @@ impl Gate {
             }
         }
         known
-    }
-}
-
-/// Keeps in mind what the browser has stopped for a client.
-fn stopped(session: &mut Session, method: &str, params: Option<&RawValue>) {
-    match method {
-        "Fetch.requestPaused" | "Fetch.authRequired" => {
-            if let Some(OfRequest { request }) = read(params) {
-                if session.stopped.len() >= MAX_STOPPED {
-                    session.stopped.pop_front();
-                }
-                session.stopped.push_back(Stopped {
-                    request: request.into_owned(),
-                    auth: method == "Fetch.authRequired",
-                });
-            }
-        }
-        "Debugger.paused" => session.paused = true,
-        "Debugger.resumed" => session.paused = false,
-        _ => {}
     }
 }

@@ -19,7 +19,7 @@ pub fn class(method: &str) -> Class {
         Class::Neutral
     } else if OBSERVES.contains(&method) {
         Class::Observes
-    } else if FORBIDDEN.contains(&method) {
+    } else if FORBIDDEN.contains(&method) || method.starts_with("Extensions.") {
         Class::Forbidden
     } else {
         Class::Acts
@@ -94,15 +94,19 @@ const OBSERVES: &[&str] = &[
     "Target.getTargets",
 ];
 
-/// Commands that would open a port, tunnel other commands past the gate, give a page the protocol, stop
-/// the person's requests, or end the browser.
+/// Commands that would open a port, tunnel other commands past the gate, give a page the run of the browser,
+/// have code run in pages that a person opens, stop the person's requests, or end the browser. So would all
+/// of extensions.
 const FORBIDDEN: &[&str] = &[
     "Browser.close",
     "Browser.crash",
     "Browser.crashGpuProcess",
     "Browser.executeBrowserCommand",
     "Network.setRequestInterception",
+    "Page.addCompilationCache",
+    "Page.addScriptToEvaluateOnLoad",
     "Target.exposeDevToolsProtocol",
+    "Target.openDevTools",
     "Target.sendMessageToTarget",
     "Target.setRemoteLocations",
     "Tethering.bind",
@@ -165,6 +169,13 @@ mod tests {
             "",
         ] {
             assert_eq!(class(method), Class::Acts, "{method}");
+        }
+    }
+
+    #[test]
+    fn extensions_never_pass() {
+        for method in ["Extensions.loadUnpacked", "Extensions.triggerAction"] {
+            assert_eq!(class(method), Class::Forbidden, "{method}");
         }
     }
 

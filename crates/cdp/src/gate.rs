@@ -6,17 +6,26 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
+use crate::built_in::Own;
 use crate::class::{Class, class};
+use crate::documents;
+use crate::guard::{Guard, Left};
 use crate::message::{
-    self, BAD_PARAMS, Command, FAILED, Flatten, Ignore, NOT_A_COMMAND, NOT_JSON, OfRequest,
-    REFUSED, Refused, UNKNOWN_SESSION, read,
+    self, AboutRequest, BAD_PARAMS, Command, FAILED, Flatten, NOT_A_COMMAND, NOT_JSON, Refused,
+    RunLater, UNKNOWN_SESSION, read,
 };
+use crate::pressed::MAX_HELD;
+use crate::scripts::MAX_SCRIPT_BYTES;
+use crate::session::{Session, can_be_noted};
 use crate::table::{Asked, Kind, Pending, Table};
 
 /// How many commands of one client may be unanswered.
 pub const MAX_IN_FLIGHT: usize = 256;
+
+/// The same with those that takeovers have cut off, and that the browser may never answer.
+const MAX_GIVEN_UP: usize = 16 * MAX_IN_FLIGHT;
 
 /// One client of the gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -53,12 +62,12 @@ pub enum Verdict {
 /// A command that waits for its permit.
 #[derive(Debug)]
 pub struct Held {
-    client: ClientId,
-    id: i64,
+    pub(crate) client: ClientId,
+    pub(crate) id: i64,
     method: String,
-    params: Option<Box<RawValue>>,
-    session: Option<String>,
-    within: String,
+    pub(crate) params: Option<Box<RawValue>>,
+    pub(crate) session: Option<String>,
+    pub(crate) within: String,
 }
 
 impl Held {
@@ -68,30 +77,6 @@ impl Held {
     }
 }
 
-/// A request that the browser has stopped, by its name for it.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Stopped {
-    pub(crate) request: String,
-    /// A server asks who it is.
-    pub(crate) auth: bool,
-}
-
-#[derive(Debug)]
-pub(crate) struct Session {
-    pub(crate) client: ClientId,
-    pub(crate) parent: Option<String>,
-    /// The browser waits for the client before it lets the page begin.
-    pub(crate) waiting: bool,
-    /// How the client is told of it; it has not been while a person was in control.
-    pub(crate) untold: Option<Vec<u8>>,
-    /// Requests that the browser has stopped for the client.
-    pub(crate) stopped: VecDeque<Stopped>,
-    /// The client has the page's scripts stopped.
-    pub(crate) paused: bool,
-    /// The client has the page ignore input.
-    pub(crate) ignores_input: bool,
-}
-
 /// See the module's description.
 #[derive(Debug, Default)]
 pub struct Gate {
@@ -99,15 +84,30 @@ pub struct Gate {
     pub(crate) clients: BTreeMap<ClientId, Option<String>>,
     pub(crate) sessions: HashMap<String, Session>,
     pub(crate) table: Table,
+    /// The sessions in which the browser records, with their clients.
+    pub(crate) tracing: BTreeMap<String, ClientId>,
+    /// Targets that show something of the browser's own, by the browser's names for them.
+    pub(crate) built_in: HashMap<String, Own>,
+    /// Sessions that have begun.
+    pub(crate) begun: u64,
+    /// By number.
+    pub(crate) guards: BTreeMap<u64, Guard>,
+    pub(crate) guards_made: u64,
+    /// Scripts whose clients have left; they hold their permits until they are held up.
+    pub(crate) left: Vec<Left>,
     /// A person is in control, or nobody is.
     pub(crate) closed: bool,
+    /// What is under way is being cut off.
+    pub(crate) cutting: bool,
     pub(crate) effects: VecDeque<Effect>,
 }
 
 impl Gate {
     /// A gate before a browser that has no clients. Open.
     pub fn new() -> Self {
-        Self::default()
+        let mut gate = Self::default();
+        gate.follow_targets();
+        gate
     }
 
     /// The next thing to do.
@@ -134,9 +134,19 @@ impl Gate {
         for within in self.running(|asked| asked.client == client && asked.kind == Kind::Script) {
             self.terminate(&within);
         }
+        let sessions = self.sessions.iter();
+        let sessions = sessions.filter(|(_, session)| session.client == client);
+        let mut sessions: Vec<String> = sessions.map(|(id, _)| id.clone()).collect();
+        sessions.sort_unstable();
+        sessions.iter().for_each(|session| self.release_in(session));
         if let Some(root) = root {
             self.detach(client, &root);
         }
+    }
+
+    /// Whether a client waits for answers.
+    pub fn owes(&self, client: ClientId) -> bool {
+        self.table.count_of(client).1 > 0
     }
 
     /// Ends the session that stands for a client's connection, and with it all of the client's sessions.
@@ -181,36 +191,42 @@ impl Gate {
             self.effects.push_back(refusal);
             return Verdict::Done;
         }
-        if self.table.count_of(client) >= MAX_IN_FLIGHT {
+        let (of_browser, of_client) = self.table.count_of(client);
+        if of_client >= MAX_IN_FLIGHT || of_browser >= MAX_GIVEN_UP {
             let text =
                 format!("{MAX_IN_FLIGHT} commands are unanswered already; wait for some to end");
             let refusal = refuse(FAILED, &text);
             self.effects.push_back(refusal);
             return Verdict::Done;
         }
-        if let Err(text) = flat(&command) {
+        if let Err(text) = acceptable(&command) {
             let refusal = refuse(BAD_PARAMS, text);
             self.effects.push_back(refusal);
             return Verdict::Done;
         }
-        match class(&command.method) {
-            Class::Forbidden => {
-                let text = format!(
-                    "{} is not available on a browser desktop; a person ends the browser with `handover desktop destroy`",
-                    command.method
-                );
-                let data = json!({"code": "bad_params"});
-                let answer = message::error(Some(command.id), REFUSED, &text, Some(data), session);
-                self.effects.push_back(Effect::ToClient(client, answer));
-                Verdict::Done
-            }
-            Class::Neutral => {
-                let held = held(client, &command, within);
-                self.forward(&held, None);
-                Verdict::Done
-            }
-            Class::Acts | Class::Observes => Verdict::NeedsPermit(held(client, &command, within)),
+        if let Err(text) = self.may_be_read(&within, &command) {
+            let refusal = refuse(FAILED, text);
+            self.effects.push_back(refusal);
+            return Verdict::Done;
         }
+        let class = class(&command.method);
+        let forbidden = (class == Class::Forbidden).then(|| {
+            format!(
+                "{} is not available on a browser desktop; a person ends the browser with `handover desktop destroy`",
+                command.method
+            )
+        });
+        if let Some(text) = forbidden.or_else(|| self.leads_past(&command)) {
+            let answer = message::refusal(command.id, "bad_params", &text, Map::new(), session);
+            self.effects.push_back(Effect::ToClient(client, answer));
+            return Verdict::Done;
+        }
+        let held = held(client, &command, within);
+        if class == Class::Neutral {
+            self.forward(&held, None);
+            return Verdict::Done;
+        }
+        Verdict::NeedsPermit(held)
     }
 
     /// A command has its permit. If its client or session has gone meanwhile, the permit is given back.
@@ -219,55 +235,102 @@ impl Gate {
             || (held.session.is_some() && !self.sessions.contains_key(&held.within));
         if gone {
             self.effects.push_back(Effect::Complete(permit));
-        } else {
+        } else if self.may_touch(held, permit) {
             self.forward(held, Some(permit));
         }
     }
 
     /// A command gets no permit.
     pub fn refused(&mut self, held: &Held, refused: &Refused) {
-        let answer = message::refusal(held.id, refused, held.session.as_deref());
+        let answer = message::refusal(
+            held.id,
+            &refused.code,
+            &refused.message,
+            refused.data.clone(),
+            held.session.as_deref(),
+        );
         self.effects
             .push_back(Effect::ToClient(held.client, answer));
     }
 
     fn forward(&mut self, held: &Held, permit: Option<Permit>) {
-        self.note(held);
+        let params = held.params.as_deref();
+        let session = self.sessions.get_mut(&held.within);
+        if session.is_some_and(|session| !session.sends(&held.method, params)) {
+            let text = format!("more than {MAX_HELD} keys and buttons are held down; let some go");
+            let session = held.session.as_deref();
+            let answer = message::error(Some(held.id), FAILED, &text, None, session);
+            self.effects
+                .push_back(Effect::ToClient(held.client, answer));
+            self.effects.extend(permit.map(Effect::Complete));
+            return;
+        }
+        let mut registers = None;
+        let mut instead = None;
+        match held.method.as_str() {
+            documents::ADD => {
+                if !self.may_register(held, permit) {
+                    return;
+                }
+                registers = params.map(ToOwned::to_owned);
+                instead = self.only_in_new_documents(held);
+            }
+            documents::REMOVE => match self.unregistered(held) {
+                Some(params) => instead = Some(params),
+                None => {
+                    let session = held.session.as_deref();
+                    let answer = message::done(held.id, session);
+                    self.effects
+                        .push_back(Effect::ToClient(held.client, answer));
+                    self.effects.extend(permit.map(Effect::Complete));
+                    return;
+                }
+            },
+            _ => {}
+        }
+        let params = instead.as_deref().or(params);
+        let kind = Kind::of(&held.method);
+        let script = params.map_or("{}", RawValue::get);
+        // The text of one that was compiled before is not in its parameters.
+        let has_text = kind == Kind::Script && held.method != "Runtime.runScript";
+        let script = (has_text && script.len() <= MAX_SCRIPT_BYTES).then(|| script.to_owned());
+        match held.method.as_str() {
+            "Tracing.start" => drop(self.tracing.insert(held.within.clone(), held.client)),
+            "Tracing.end" => drop(self.tracing.remove(&held.within)),
+            _ => {}
+        }
         let number = self.table.add(Pending::Client(Asked {
             client: held.client,
             id: held.id,
             session: held.session.clone(),
             within: held.within.clone(),
             permit,
-            kind: Kind::of(&held.method),
+            kind,
+            observes: class(&held.method) == Class::Observes,
+            script,
+            registers,
             answered: false,
         }));
-        let params = held.params.as_deref();
         let command = message::command(number, &held.method, params, Some(&held.within));
         self.effects.push_back(Effect::ToBrowser(command));
     }
 
-    /// Keeps in mind what would be in a person's way.
-    fn note(&mut self, held: &Held) {
-        let Some(session) = self.sessions.get_mut(&held.within) else {
-            return;
+    /// What a person's requests hold, such as a password that was sent, is not for clients; the browser still
+    /// has it after the hand-back.
+    fn may_be_read(&self, within: &str, command: &Command<'_>) -> Result<(), &'static str> {
+        let session = self.sessions.get(within);
+        let reads =
+            command.method.starts_with("Network.") || command.method == "Audits.getEncodedResponse";
+        let Some(session) = session.filter(|_| reads) else {
+            return Ok(());
         };
-        let params = held.params.as_deref();
-        match held.method.as_str() {
-            "Runtime.runIfWaitingForDebugger" => session.waiting = false,
-            "Input.setIgnoreInputEvents" => {
-                session.ignores_input = read(params).is_some_and(|ignore: Ignore| ignore.ignore);
+        let about: AboutRequest<'_> =
+            read(command.params).ok_or("the parameters cannot be read")?;
+        match about.request {
+            Some(request) if session.unseen.has(&request) => {
+                Err("No resource with given identifier found: a person was in control")
             }
-            "Fetch.continueRequest"
-            | "Fetch.continueResponse"
-            | "Fetch.continueWithAuth"
-            | "Fetch.failRequest"
-            | "Fetch.fulfillRequest" => {
-                if let Some(OfRequest { request }) = read(params) {
-                    session.stopped.retain(|stopped| stopped.request != request);
-                }
-            }
-            _ => {}
+            _ => Ok(()),
         }
     }
 
@@ -276,148 +339,17 @@ impl Gate {
         if asked.answered || !self.clients.contains_key(&asked.client) {
             return;
         }
-        let number = if code.is_some() { REFUSED } else { FAILED };
-        let data = code.map(|code| json!({"code": code}));
         let session = asked.session.as_deref();
-        let answer = message::error(Some(asked.id), number, text, data, session);
+        let answer = match code {
+            Some(code) => message::refusal(asked.id, code, text, Map::new(), session),
+            None => message::error(Some(asked.id), FAILED, text, None, session),
+        };
         self.effects
             .push_back(Effect::ToClient(asked.client, answer));
     }
 
-    /// Whether a takeover has to wait for something.
-    pub fn is_busy(&mut self) -> bool {
-        self.table.asked().any(|asked| asked.permit.is_some())
-    }
-
-    /// A takeover has waited long enough: ends scripts and stops loading.
-    pub fn cut_off(&mut self) {
-        for within in self.running(|asked| asked.kind == Kind::Script) {
-            self.terminate(&within);
-        }
-        for within in self.running(|asked| asked.kind == Kind::Load) {
-            self.own("Page.stopLoading", None, Pending::Ignored, Some(&within));
-        }
-    }
-
-    /// What has not ended although it was cut off is given up: its client is told so, and its late answer
-    /// goes nowhere.
-    pub fn abandon(&mut self) {
-        for within in self.table.terminating() {
-            // No script has run since, so the next would be ended: the person's click, or this.
-            let params = json!({"expression": "0"});
-            self.own(
-                "Runtime.evaluate",
-                Some(&params),
-                Pending::Ignored,
-                Some(&within),
-            );
-        }
-        let mut given_up = Vec::new();
-        for asked in self.table.asked() {
-            if let Some(permit) = asked.permit.take() {
-                given_up.push((asked.client, asked.id, asked.session.clone(), permit));
-                asked.answered = true;
-            }
-        }
-        given_up.sort_unstable_by_key(|(.., permit)| *permit);
-        for (client, id, session, permit) in given_up {
-            if self.clients.contains_key(&client) {
-                let text = "a person took over the desktop, so this was cut off; what it had done stays done. Wait for the hand-back, look again, and go on from what you see";
-                let data = json!({"code": "interrupted_by_human"});
-                let session = session.as_deref();
-                let answer = message::error(Some(id), REFUSED, text, Some(data), session);
-                self.effects.push_back(Effect::ToClient(client, answer));
-            }
-            self.effects.push_back(Effect::Complete(permit));
-        }
-    }
-
-    /// Control has left the agents. What clients have stopped goes on without them.
-    pub fn close(&mut self) {
-        if std::mem::replace(&mut self.closed, true) {
-            return;
-        }
-        self.abandon();
-        let mut sessions: Vec<String> = self.sessions.keys().cloned().collect();
-        sessions.sort_unstable();
-        for session in sessions {
-            self.let_go(&session);
-        }
-    }
-
-    /// Control is back with the agents, who are told of the sessions that have begun meanwhile.
-    pub fn open(&mut self) {
-        if !std::mem::replace(&mut self.closed, false) {
-            return;
-        }
-        let mut untold: Vec<(&String, &mut Session)> = self
-            .sessions
-            .iter_mut()
-            .filter(|(_, session)| session.untold.is_some())
-            .collect();
-        untold.sort_unstable_by_key(|(id, _)| *id);
-        for (_, session) in untold {
-            let event = session.untold.take();
-            let event = event.map(|event| Effect::ToClient(session.client, event));
-            self.effects.extend(event);
-        }
-    }
-
-    /// Whether control is not with the agents.
-    pub fn is_closed(&self) -> bool {
-        self.closed
-    }
-
-    /// Lets everything go on that a session holds up.
-    pub(crate) fn let_go(&mut self, id: &str) {
-        let Some(session) = self.sessions.get_mut(id) else {
-            return;
-        };
-        let waiting = std::mem::take(&mut session.waiting);
-        let paused = std::mem::take(&mut session.paused);
-        let ignores_input = std::mem::take(&mut session.ignores_input);
-        for Stopped { request, auth } in std::mem::take(&mut session.stopped) {
-            let mut params = json!({"requestId": request});
-            let method = if auth {
-                // The browser asks the person.
-                params["authChallengeResponse"] = json!({"response": "Default"});
-                "Fetch.continueWithAuth"
-            } else {
-                "Fetch.continueRequest"
-            };
-            self.own(method, Some(&params), Pending::Ignored, Some(id));
-        }
-        if waiting {
-            let method = "Runtime.runIfWaitingForDebugger";
-            self.own(method, None, Pending::Ignored, Some(id));
-        }
-        if paused {
-            self.own("Debugger.resume", None, Pending::Ignored, Some(id));
-        }
-        if ignores_input {
-            let params = json!({"ignore": false});
-            let method = "Input.setIgnoreInputEvents";
-            self.own(method, Some(&params), Pending::Ignored, Some(id));
-        }
-    }
-
-    /// The sessions in which clients' commands with a permit are under way.
-    fn running(&mut self, which: impl Fn(&Asked) -> bool) -> Vec<String> {
-        let asked = self.table.asked();
-        let asked = asked.filter(|asked| asked.permit.is_some() && which(asked));
-        let mut within: Vec<String> = asked.map(|asked| asked.within.clone()).collect();
-        within.sort_unstable();
-        within.dedup();
-        within
-    }
-
-    fn terminate(&mut self, within: &str) {
-        let pending = Pending::Terminated(within.to_owned());
-        self.own("Runtime.terminateExecution", None, pending, Some(within));
-    }
-
     /// A command of the gate's own.
-    fn own(
+    pub(crate) fn own(
         &mut self,
         method: &str,
         params: Option<&Value>,
@@ -442,13 +374,27 @@ fn held(client: ClientId, command: &Command<'_>, within: String) -> Held {
     }
 }
 
-/// Sessions that are not flat would carry commands past the gate.
-fn flat(command: &Command<'_>) -> Result<(), &'static str> {
+/// Whether a command is one that the gate can hold back and undo. Sessions that are not flat would carry
+/// commands past it.
+fn acceptable(command: &Command<'_>) -> Result<(), &'static str> {
+    const UNREADABLE: &str =
+        "the parameters cannot be read; give each once, and as the protocol has it";
     let params: Flatten = match command.method.as_ref() {
         "Target.attachToTarget" | "Target.setAutoAttach" => {
-            read(command.params).ok_or("the parameters cannot be read")?
+            read(command.params).ok_or(UNREADABLE)?
         }
-        _ => return Ok(()),
+        "Debugger.setBreakpoint"
+        | "Debugger.setBreakpointByUrl"
+        | "Debugger.setBreakpointOnFunctionCall"
+        | "Page.reload" => {
+            let later: RunLater<'_> = read(command.params).ok_or(UNREADABLE)?;
+            return later.is_nothing();
+        }
+        "Fetch.enable" if command.session.is_none() => {
+            return Err("requests are stopped page by page; attach to a page and ask there");
+        }
+        method if can_be_noted(method, command.params) => return Ok(()),
+        _ => return Err(UNREADABLE),
     };
     if params.flatten == Some(true) || params.auto_attach == Some(false) {
         return Ok(());

@@ -4,10 +4,17 @@
 //! asks the desktop's arbiter for permits, and says when a takeover begins, is due, and ends.
 
 mod browser;
+mod built_in;
 mod class;
+mod documents;
+mod drain;
 mod gate;
+mod guard;
 mod message;
+mod pressed;
 mod records;
+mod scripts;
+mod session;
 mod table;
 #[cfg(test)]
 mod tests;

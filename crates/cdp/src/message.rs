@@ -70,6 +70,19 @@ pub(crate) struct OfSession<'a> {
     pub(crate) session: Cow<'a, str>,
     #[serde(default, rename = "waitingForDebugger")]
     pub(crate) waiting: bool,
+    #[serde(borrow, default, rename = "targetInfo")]
+    pub(crate) of: Option<OfTarget<'a>>,
+}
+
+/// What a session is attached to.
+#[derive(Debug, Deserialize)]
+pub(crate) struct OfTarget<'a> {
+    #[serde(borrow, rename = "targetId")]
+    pub(crate) target: Cow<'a, str>,
+    #[serde(borrow, default)]
+    pub(crate) r#type: Cow<'a, str>,
+    #[serde(borrow, default)]
+    pub(crate) url: Cow<'a, str>,
 }
 
 /// A request that the browser has stopped for a client, as `requestId`.
@@ -77,6 +90,43 @@ pub(crate) struct OfSession<'a> {
 pub(crate) struct OfRequest<'a> {
     #[serde(borrow, rename = "requestId")]
     pub(crate) request: Cow<'a, str>,
+}
+
+/// The request that a command is about, if it is about one.
+#[derive(Debug, Deserialize)]
+pub(crate) struct AboutRequest<'a> {
+    #[serde(borrow, default, rename = "requestId")]
+    pub(crate) request: Option<Cow<'a, str>>,
+}
+
+/// Code that the browser is to run by itself, at a time that nobody can tell.
+#[derive(Debug, Deserialize)]
+pub(crate) struct RunLater<'a> {
+    /// Where a breakpoint is reached.
+    #[serde(borrow, default)]
+    condition: Option<Cow<'a, str>>,
+    /// In a page that is loaded again, once it has come.
+    #[serde(borrow, default, rename = "scriptToEvaluateOnLoad")]
+    on_load: Option<Cow<'a, str>>,
+}
+
+impl RunLater<'_> {
+    /// Says what is wrong if there is such code: it could begin while a person is in control.
+    pub(crate) fn is_nothing(&self) -> Result<(), &'static str> {
+        let is_there =
+            |code: &Option<Cow<'_, str>>| code.as_deref().is_some_and(|code| !code.is_empty());
+        if is_there(&self.condition) {
+            return Err(
+                "breakpoints have no conditions on a browser desktop, since those are code that would run while a person is in control",
+            );
+        }
+        if is_there(&self.on_load) {
+            return Err(
+                "pages are loaded again without a script on a browser desktop, since it could begin while a person is in control; use Page.addScriptToEvaluateOnNewDocument",
+            );
+        }
+        Ok(())
+    }
 }
 
 /// Whether sessions are to be flat.
@@ -88,10 +138,31 @@ pub(crate) struct Flatten {
     pub(crate) auto_attach: Option<bool>,
 }
 
-/// Whether input is to be ignored.
+/// Whether input is to be ignored, or drags, file choosers or clicks kept from the person.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Ignore {
-    pub(crate) ignore: bool,
+pub(crate) struct Toggle {
+    #[serde(default, deserialize_with = "given")]
+    ignore: bool,
+    #[serde(default, deserialize_with = "given")]
+    enabled: bool,
+    /// Which elements a click picks instead of being one.
+    #[serde(default, deserialize_with = "given")]
+    mode: String,
+}
+
+impl Toggle {
+    pub(crate) fn is_on(&self) -> bool {
+        self.ignore || self.enabled || !matches!(self.mode.as_str(), "" | "none")
+    }
+}
+
+/// A member that is null is as if it were not there.
+pub(crate) fn given<'de, D, T>(value: D) -> Result<T, D::Error>
+where
+    D: serde::Deserializer<'de>,
+    T: Default + Deserialize<'de>,
+{
+    Option::<T>::deserialize(value).map(Option::unwrap_or_default)
 }
 
 pub(crate) fn read<'a, T: Deserialize<'a>>(params: Option<&'a RawValue>) -> Option<T> {
@@ -135,6 +206,14 @@ pub(crate) fn answer(id: i64, member: &str, value: &RawValue, session: Option<&s
     end(out, session)
 }
 
+/// The answer to a client's command that the gate has dealt with itself.
+pub(crate) fn done(id: i64, session: Option<&str>) -> Vec<u8> {
+    end(
+        format!("{{\"id\":{id},\"result\":{{}}").into_bytes(),
+        session,
+    )
+}
+
 /// An event for a client.
 pub(crate) fn event(method: &str, params: &str, session: Option<&str>) -> Vec<u8> {
     let mut out = Vec::with_capacity(params.len() + method.len() + 96);
@@ -168,15 +247,16 @@ pub(crate) fn error(
     serde_json::to_vec(&Failure { id, error, session }).unwrap_or_default()
 }
 
-/// A refusal, for a client.
-pub(crate) fn refusal(id: i64, refused: &Refused, session: Option<&str>) -> Vec<u8> {
-    let mut data = refused.data.clone();
-    data.insert("code".into(), refused.code.clone().into());
-    error(
-        Some(id),
-        REFUSED,
-        &refused.message,
-        Some(data.into()),
-        session,
-    )
+/// A refusal, for a client. The message has the code too: Puppeteer, for one, shows an error's message and no
+/// members of its data.
+pub(crate) fn refusal(
+    id: i64,
+    code: &str,
+    text: &str,
+    mut data: Map<String, Value>,
+    session: Option<&str>,
+) -> Vec<u8> {
+    data.insert("code".into(), code.into());
+    let message = format!("{text} [{code}]");
+    error(Some(id), REFUSED, &message, Some(data.into()), session)
 }

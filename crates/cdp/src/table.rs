@@ -2,7 +2,12 @@
 
 use std::collections::HashMap;
 
+use serde_json::value::RawValue;
+
+use crate::documents::Registering;
+use crate::drain::GivenUp;
 use crate::gate::{ClientId, Permit};
+use crate::guard::Step;
 
 /// What becomes of an answer.
 #[derive(Debug)]
@@ -13,8 +18,12 @@ pub(crate) enum Pending {
     Root(ClientId),
     /// With it, all that this client did has ended.
     Left(ClientId),
-    /// The script that runs in this session has ended.
-    Terminated(String),
+    /// Something that was held down in this session is let go.
+    Released(String),
+    /// It names a script for new documents.
+    Named(Registering),
+    /// It is for this guard.
+    Guard(u64, Step),
     /// Nobody waits for it.
     Ignored,
 }
@@ -32,8 +41,29 @@ pub(crate) struct Asked {
     /// None for a neutral command, or once it was given up.
     pub(crate) permit: Option<Permit>,
     pub(crate) kind: Kind,
+    /// It only reads.
+    pub(crate) observes: bool,
+    /// The parameters of a script, unless they are very long.
+    pub(crate) script: Option<String>,
+    /// The parameters of a script for new documents.
+    pub(crate) registers: Option<Box<RawValue>>,
     /// The client has been answered by the gate.
     pub(crate) answered: bool,
+}
+
+impl Asked {
+    /// Whether what it runs can be known again among the page's scripts: its text is, or it only waits for
+    /// what an earlier one has begun.
+    pub(crate) fn can_be_known(&self) -> bool {
+        self.script.is_some()
+    }
+
+    /// Takes its permit, if it has one; its client gets no other answer then.
+    pub(crate) fn give_up(&mut self) -> Option<GivenUp> {
+        let permit = self.permit.take()?;
+        self.answered = true;
+        Some((self.client, self.id, self.session.clone(), permit))
+    }
 }
 
 /// How a command can be cut off.
@@ -43,6 +73,8 @@ pub(crate) enum Kind {
     Script,
     /// It loads a page.
     Load,
+    /// It is input, which a script of the page may be slow to take.
+    Input,
     /// Not at all.
     Other,
 }
@@ -56,6 +88,7 @@ impl Kind {
             | "Runtime.runScript"
             | "Debugger.evaluateOnCallFrame" => Self::Script,
             "Page.navigate" | "Page.reload" | "Page.navigateToHistoryEntry" => Self::Load,
+            _ if method.starts_with("Input.") => Self::Input,
             _ => Self::Other,
         }
     }
@@ -121,22 +154,18 @@ impl Table {
             .collect()
     }
 
-    /// The sessions in which a script is still being ended.
-    pub(crate) fn terminating(&self) -> Vec<String> {
-        self.by_number
-            .values()
-            .filter_map(|pending| match pending {
-                Pending::Terminated(session) => Some(session.clone()),
-                _ => None,
-            })
-            .collect()
-    }
-
-    /// How many of a client's commands are unanswered.
-    pub(crate) fn count_of(&self, client: ClientId) -> usize {
-        self.by_number
-            .values()
-            .filter(|pending| matches!(pending, Pending::Client(asked) if asked.client == client))
-            .count()
+    /// How many of a client's commands the browser has not answered, and of how many of these the client has
+    /// no answer either.
+    pub(crate) fn count_of(&self, client: ClientId) -> (usize, usize) {
+        let mut counts = (0, 0);
+        for pending in self.by_number.values() {
+            if let Pending::Client(asked) = pending
+                && asked.client == client
+            {
+                counts.0 += 1;
+                counts.1 += usize::from(!asked.answered);
+            }
+        }
+        counts
     }
 }

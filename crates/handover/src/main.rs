@@ -2,9 +2,15 @@
 
 mod browser;
 mod cli;
+mod config;
+mod console;
 mod lineage;
 mod mcp;
+mod notify;
+mod overview;
 mod relay;
+mod streams;
+mod top;
 
 use std::process::ExitCode;
 
@@ -14,8 +20,10 @@ fn main() -> ExitCode {
         .next()
         .is_some_and(|program| cli::has_other_name(&program));
     // A keeper is started often and must not pay for the command line's parser.
-    if !other_name && args.next().is_some_and(|word| word == "keeper") {
-        return handover_host::keeper::main(args);
+    match args.next() {
+        Some(word) if !other_name && word == "keeper" => return handover_host::keeper::main(args),
+        Some(word) if !other_name && word == notify::SUBCOMMAND => return notify::main(),
+        _ => {}
     }
     cli::main()
 }

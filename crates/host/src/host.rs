@@ -20,10 +20,12 @@ use tokio::sync::watch;
 use crate::agents::{self, AgentHost, Agents, Newsroom};
 use crate::attach::{ConnectionLimits, Desktop, OPEN_FILES, Outlets, Parts, Server};
 use crate::callers::{self, Caller, CallerKind, Callers, ConnectionId, Evidence};
+use crate::desktop::RelayedServers;
 use crate::desktops::{DesktopSet, Shared};
 use crate::heads;
 use crate::keeper::client::KeeperProgram;
 use crate::manifest::{self, ManifestWriter};
+use crate::notices::{self, Notices, NotifierProgram};
 use crate::requests::Requests;
 use crate::served::{Listening, Served, follow, list_in};
 use crate::session::{self, Session, SessionError, SessionState};
@@ -65,6 +67,8 @@ pub struct HostOptions {
     pub max_agents: usize,
     /// False to let agents aim by what they saw before a takeover.
     pub observe_guard: bool,
+    /// What tells people who look at no client; nothing does without it.
+    pub notifier: Option<NotifierProgram>,
 }
 
 /// What a host that is ready says of itself.
@@ -251,11 +255,19 @@ async fn serve(options: &HostOptions, ready: impl FnOnce(&Ready)) -> Result<(), 
     let (changes, changed) = watch::channel(0);
     let (newsroom, news) = Newsroom::new();
     requests.tell(newsroom.clone());
+    let telling_people = options.notifier.clone().map(|notifier| {
+        let info = session.info();
+        let (notices, queue) = Notices::new(info.id.clone(), info.name.clone());
+        requests.notify(notices.clone());
+        let log = session.paths().logs().join("notifier.log");
+        (notices, tokio::spawn(notices::feed(notifier, queue, log)))
+    });
     let known_agents = Arc::new(OnceLock::new());
     let listening = Arc::new(Listening {
         requests: requests.clone(),
         agents: known_agents.clone(),
         newsroom,
+        notices: telling_people.as_ref().map(|(notices, _)| notices.clone()),
         changes: changes.clone(),
     });
     let callers = Arc::new(Callers::new());
@@ -291,6 +303,7 @@ async fn serve(options: &HostOptions, ready: impl FnOnce(&Ready)) -> Result<(), 
         project_dir: PathBuf::from(&session.info().project_dir),
         store: store.clone(),
         outlets: outlets.clone(),
+        relayed: RelayedServers::open(&store).await?,
         hooks: listening,
         admit: Arc::new(admit),
         admit_to_browser: Arc::new(admit_to_browser),
@@ -379,6 +392,9 @@ async fn serve(options: &HostOptions, ready: impl FnOnce(&Ready)) -> Result<(), 
     following.abort();
     telling.abort();
     telling_agents.abort();
+    if let Some((_, telling_people)) = telling_people {
+        telling_people.abort();
+    }
     heads::tell(&store, &session.info().id);
     manifest.close();
     let closed = store.close().await;

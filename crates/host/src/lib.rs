@@ -12,6 +12,7 @@ pub mod heads;
 pub mod host;
 pub mod keeper;
 pub mod manifest;
+pub mod notices;
 pub mod record;
 pub mod requests;
 pub mod served;

@@ -49,6 +49,7 @@ impl Caller {
             agent,
             pid: self.pid,
             uid: self.uid,
+            marked: self.marked.clone(),
         }
     }
 }

@@ -7,7 +7,8 @@ use handover_agents::Manager;
 use handover_control::Moment;
 use handover_protocol::{
     AgentId, AgentStatus, Control, DesktopDestroyResult, DesktopId, DesktopNewParams,
-    DesktopNewResult, HandBack, ManifestAgent, ManifestDesktop, Refusal, RequestView, SessionId,
+    DesktopNewResult, HandBack, LeaseWarning, ManifestAgent, ManifestDesktop, Refusal, RequestView,
+    SessionId,
 };
 use handover_store::NewEvent;
 use tokio::sync::watch;
@@ -18,6 +19,7 @@ use crate::callers::{Caller, Callers, ConnectionId};
 use crate::desktop::{DesktopHandle, HandedBack, Hooks};
 use crate::desktops::DesktopSet;
 use crate::manifest::ManifestWriter;
+use crate::notices::{About, Notices};
 use crate::requests::Requests;
 use crate::system::clock;
 use crate::system::creds::Sender;
@@ -120,6 +122,8 @@ pub struct Listening {
     pub(crate) agents: Arc<OnceLock<Manager>>,
     /// Where agents get their news.
     pub(crate) newsroom: Newsroom,
+    /// Where people get theirs, if they do.
+    pub(crate) notices: Option<Notices>,
     /// Told of what changed; the manifest follows.
     pub(crate) changes: watch::Sender<u64>,
 }
@@ -175,6 +179,17 @@ impl Hooks for Listening {
             self.requests.told(&told.requests);
         }
         told
+    }
+
+    fn ending(&self, desktop: &DesktopId, holder: &str, warning: &LeaseWarning) {
+        if let Some(notices) = &self.notices {
+            notices.give(About::LeaseWarning {
+                desktop: desktop.clone(),
+                holder: holder.to_owned(),
+                limit: warning.limit,
+                left_ms: warning.left_ms,
+            });
+        }
     }
 
     fn requests(&self, desktop: &DesktopId) -> Vec<RequestView> {

@@ -11,13 +11,13 @@ use handover_agents::environment::{Environment, Exit, Start, Started};
 use handover_host::agents::{AgentHost, Parts, end_leftovers};
 use handover_host::attach::Outlets;
 use handover_host::callers::Callers;
-use handover_host::desktop::{HandedBack, Hooks};
+use handover_host::desktop::{HandedBack, Hooks, RelayedServers};
 use handover_host::desktops::{DesktopSet, Shared};
 use handover_host::requests::Requests;
 use handover_host::session::Session;
 use handover_host::system::dirs::Roots;
 use handover_host::system::process::ProcessIdentity;
-use handover_protocol::{AgentId, DesktopId, HandBack, RequestView};
+use handover_protocol::{AgentId, DesktopId, HandBack, LeaseWarning, RequestView};
 use handover_store::{Mode, Options, Store};
 use rustix::process::Signal;
 use serde_json::json;
@@ -36,6 +36,7 @@ impl Hooks for Nothing {
     fn handed_back(&self, _: &DesktopId, _: &HandBack) -> HandedBack {
         HandedBack::default()
     }
+    fn ending(&self, _: &DesktopId, _: &str, _: &LeaseWarning) {}
     fn requests(&self, _: &DesktopId) -> Vec<RequestView> {
         Vec::new()
     }
@@ -63,6 +64,7 @@ impl World {
             project_dir: dir.path().to_owned(),
             store: store.clone(),
             outlets: Outlets::new(),
+            relayed: RelayedServers::open(&store).await.unwrap(),
             hooks: Arc::new(Nothing),
             admit: Arc::new(|_, _| Ok(())),
             admit_to_browser: Arc::new(|_, _| unreachable!("no browser is started")),

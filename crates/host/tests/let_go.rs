@@ -171,7 +171,7 @@ async fn a_stopped_display_holds_nobody_up() {
     assert!(log.contains("did not answer"), "{log}");
     let start = Instant::now();
     let keeper = desktop.adopt().await;
-    assert!(start.elapsed() < Duration::from_secs(3));
+    assert!(start.elapsed() < Duration::from_secs(10));
     drop(keeper);
     server.signal(Signal::CONT).unwrap();
     let released = Pointer {

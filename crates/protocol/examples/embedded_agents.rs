@@ -187,6 +187,7 @@ impl Clerk {
             output_file: None,
             pending: state.pending,
             not_steerable: None,
+            tokens: None,
         }
     }
 

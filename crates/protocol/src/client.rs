@@ -116,7 +116,8 @@ impl From<ClientError> for Refusal {
 /// News from the host.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Notification {
-    /// Of what kind: `event`, `gap`, `interrupt`, `lease_warning`, `lease_request`, `lease_ended`.
+    /// Of what kind: `event`, `gap`, `interrupt`, `lease_warning`, `lease_request`,
+    /// `lease_request_ended`, `lease_ended`.
     pub method: String,
     /// What is new.
     pub params: Value,

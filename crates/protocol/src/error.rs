@@ -151,6 +151,11 @@ impl Refusal {
         }
     }
 
+    /// `bad_params`, with the name of the parameter that is wrong.
+    pub fn bad_param(parameter: &str, message: impl Into<String>) -> Self {
+        Self::new(ErrorCode::BadParams, message).with("parameter", parameter)
+    }
+
     /// Adds one fact. A value that cannot be written as JSON is left out.
     #[must_use]
     pub fn with(mut self, name: &str, value: impl Serialize) -> Self {

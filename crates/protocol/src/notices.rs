@@ -1,5 +1,5 @@
-//! What a host tells a connection unasked: `interrupt`, `lease_warning`, `lease_request` and
-//! `lease_ended`. (`event` and `gap` are with the record.)
+//! What a host tells a connection unasked: `interrupt`, `lease_warning`, `lease_request`,
+//! `lease_request_ended` and `lease_ended`. (`event` and `gap` are with the record.)
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -48,6 +48,17 @@ pub struct LeaseRequest {
     pub from: String,
     /// Why, in words.
     pub note: Option<String>,
+}
+
+/// Notification `lease_request_ended` to the controlling connection: what `lease_request` told of
+/// is over. It was answered, its time ran out, or whoever asked has gone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LeaseRequestEnded {
+    /// The lease that was asked for.
+    pub lease_id: LeaseName,
+    /// Who asked, in words.
+    pub from: String,
 }
 
 /// Notification `lease_ended` to the controlling connection, when control has returned.

@@ -146,6 +146,10 @@ fn notifications(generator: &mut SchemaGenerator) -> Map<String, Value> {
         ("interrupt", generator.subschema_for::<Interrupt>()),
         ("lease_warning", generator.subschema_for::<LeaseWarning>()),
         ("lease_request", generator.subschema_for::<LeaseRequest>()),
+        (
+            "lease_request_ended",
+            generator.subschema_for::<LeaseRequestEnded>(),
+        ),
         ("lease_ended", generator.subschema_for::<LeaseEnded>()),
     ];
     types

@@ -59,6 +59,10 @@ pub struct CallerView {
     pub pid: u32,
     /// User id of the sender.
     pub uid: u32,
+    /// What marks an agent program above a person's client, such as `CLAUDECODE`. Then the first act of
+    /// the connection that only a person may do is asked for on the caller's terminal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub marked: Option<String>,
 }
 
 /// Result of `hello`.
@@ -131,6 +135,16 @@ pub struct DesktopView {
     pub lease: Option<LeaseView>,
 }
 
+/// How many tokens an agent's model took in and gave out so far, as far as the agent's program counts them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Tokens {
+    /// Taken in, those from a cache among them.
+    pub input: u64,
+    /// Given out.
+    pub output: u64,
+}
+
 /// One agent in a list.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -159,6 +173,10 @@ pub struct AgentView {
     /// Why nothing can be steered into it, if nothing can.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_steerable: Option<String>,
+    /// What its model took in and gave out so far. Not there where its program does not say, nor after
+    /// its host was started anew.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<Tokens>,
 }
 
 /// Parameters of `stop`.

@@ -27,6 +27,7 @@ mod queue;
 mod read;
 mod schema;
 mod store;
+mod stored;
 mod verify;
 mod writer;
 
@@ -41,4 +42,5 @@ pub use prune::{Limits, Pruned, prune};
 pub use read::{MAX_PAGE, Page, Query, events_dir};
 pub use schema::{DATABASE, EVIDENCE, SCHEMA_VERSION};
 pub use store::{Mode, Options, Store};
+pub use stored::Projections;
 pub use verify::{Flaw, Problem, VerifyReport, verify_dir};

@@ -20,12 +20,13 @@ mod receipts;
 #[cfg(test)]
 mod replay;
 mod shorten;
+mod usage;
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
-use handover_protocol::{AgentStatus, ErrorCode, Refusal, SteerId, SteerState, SteerWhen};
+use handover_protocol::{AgentStatus, ErrorCode, Refusal, SteerId, SteerState, SteerWhen, Tokens};
 
 /// What an agent is to be, as far as its program is concerned.
 #[derive(Clone, Debug)]
@@ -150,6 +151,13 @@ pub enum Effect {
         ended: bool,
         /// The command or the arguments in short, at most [`MAX_SUMMARY`] bytes.
         summary: Option<String>,
+    },
+    /// What the model took in and gave out so far, all in all.
+    Tokens {
+        /// The program's own subagent whose they are.
+        child: Option<String>,
+        /// How many.
+        tokens: Tokens,
     },
     /// The program asks for permission, and goes on only after [`Driver::decide`].
     Ask {

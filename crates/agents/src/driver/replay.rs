@@ -215,6 +215,16 @@ impl Stage {
             .collect()
     }
 
+    /// What the program, or a subagent of its own, took in and gave out as it was told last.
+    pub fn tokens(&self, of: Option<&str>) -> Option<(u64, u64)> {
+        self.effects.iter().rev().find_map(|effect| match effect {
+            Effect::Tokens { child, tokens } if child.as_deref() == of => {
+                Some((tokens.input, tokens.output))
+            }
+            _ => None,
+        })
+    }
+
     /// What the program said to people, joined.
     pub fn text(&self) -> String {
         self.effects

@@ -30,6 +30,9 @@ impl Limits {
 
 /// Steers of one agent whose receipt is open.
 pub(crate) const OPEN_STEERS: usize = 1024;
+/// What the texts of these steers may have together, in bytes: eight of the longest, and well below what
+/// may wait for a program that reads nothing.
+pub(crate) const OPEN_STEERS_BYTES: usize = 4 << 20;
 /// Receipts of one agent that are kept in memory after they were closed; the record has all.
 pub(crate) const CLOSED_STEERS: usize = 256;
 /// The longest message, in bytes.

@@ -29,15 +29,15 @@ use tokio::sync::mpsc;
 
 pub(crate) use end::Finish;
 pub use limits::Limits;
+pub(crate) use open::HOST_ENDED;
 pub use task::BULK;
-pub(crate) use task::Outcome;
+pub(crate) use task::{Outcome, TASKS, Task, result_key};
 
 use crate::driver::{Capabilities, Create, ToolServer};
 use crate::environment::{By, Change, Entry as RecordEntry, Environment};
 use crate::run::Order;
 use limits::LISTED_ENDED;
 use table::Table;
-use task::result_key;
 
 /// What a manager is to be.
 #[derive(Clone, Debug)]
@@ -78,7 +78,8 @@ impl Manager {
         listed
             .map(|entry| {
                 let pending = entry.work.as_ref().map_or(0, |work| work.steers.open());
-                entry.task.view(u32::try_from(pending).unwrap_or(u32::MAX))
+                let pending = u32::try_from(pending).unwrap_or(u32::MAX);
+                entry.task.view(pending, entry.tokens)
             })
             .collect()
     }

@@ -1,6 +1,6 @@
 //! What agents are told without having asked: what people did, and that control is back.
 
-use handover_protocol::{AgentId, AgentStatus, DesktopId, RequestId, Source};
+use handover_protocol::{AgentId, AgentStatus, DesktopId, RequestId, Source, Tokens};
 
 use super::{Manager, ids};
 use crate::environment::By;
@@ -61,6 +61,13 @@ impl Manager {
             &parent,
             &format!("[handover] Your agent {id} ({name}): a person {what}"),
         );
+    }
+
+    /// What the model of an agent took so far, all in all.
+    pub(crate) fn counted(&self, id: &AgentId, tokens: Tokens) {
+        if let Some(entry) = self.inner.table().get_mut(id) {
+            entry.tokens = Some(tokens);
+        }
     }
 
     /// The program of an agent asks for permission, and people were asked.

@@ -12,6 +12,9 @@ use super::task::{Outcome, StoredReceipt, TASKS, Task, json, receipts_prefix, re
 use super::{Inner, Manager, Settings, status_entry, steer};
 use crate::environment::{Change, Environment, NotRecorded};
 
+/// Why an agent is `interrupted`.
+pub(crate) const HOST_ENDED: &str = "the host ended, and the agent with it";
+
 /// Rows that are read at once.
 const PAGE: usize = 500;
 
@@ -86,14 +89,13 @@ async fn interrupt(
     task.status = AgentStatus::Interrupted;
     task.finished_at = Some(env.now());
     close_receipts(env, &task.id, change).await?;
-    let why = "the host ended, and the agent with it";
     change
         .entries
-        .push(status_entry(&task.id, task.status, Some(why), None));
+        .push(status_entry(&task.id, task.status, Some(HOST_ENDED), None));
     change.state.push(task.put());
     let outcome = Outcome {
         text: String::new(),
-        error: Some(why.to_owned()),
+        error: Some(HOST_ENDED.to_owned()),
     };
     let key = result_key(&task.id);
     if env.stored_at(&key).await?.is_none() {

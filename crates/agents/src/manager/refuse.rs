@@ -72,7 +72,7 @@ pub(crate) fn storage(error: &NotRecorded) -> Refusal {
 
 /// A parameter is wrong.
 pub(crate) fn bad(parameter: &str, message: impl Into<String>) -> Refusal {
-    Refusal::new(ErrorCode::BadParams, message).with("parameter", parameter)
+    Refusal::bad_param(parameter, message)
 }
 
 /// The status as it stands on the wire.

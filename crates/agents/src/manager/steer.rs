@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use tokio::sync::mpsc::error::TrySendError;
 
-use super::limits::{MAX_STEER_ID, MAX_TEXT, OPEN_STEERS};
+use super::limits::{MAX_STEER_ID, MAX_TEXT, OPEN_STEERS, OPEN_STEERS_BYTES};
 use super::receipt::{Receipt, is_final};
 use super::table::Table;
 use super::task::{StoredReceipt, json, receipt_key};
@@ -144,7 +144,13 @@ impl Manager {
                 "agent {id} has {OPEN_STEERS} messages that it has not answered: wait until it has"
             )));
         }
-        work.steers.add(steer_id.clone(), receipt.clone());
+        if work.steers.open_bytes() + text.len() > OPEN_STEERS_BYTES {
+            return Err(refuse::queue_full(format!(
+                "the messages that agent {id} has not answered and this one have more than {OPEN_STEERS_BYTES} bytes: wait until it has answered some"
+            )));
+        }
+        work.steers
+            .add(steer_id.clone(), receipt.clone(), text.len());
         let stored = self
             .inner
             .env

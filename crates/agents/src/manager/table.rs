@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use handover_protocol::{
-    AgentId, AgentStatus, DesktopId, RequestId, SteerId, SteerState, SteerWhen, Timestamp,
+    AgentId, AgentStatus, DesktopId, RequestId, SteerId, SteerState, SteerWhen, Timestamp, Tokens,
 };
 use tokio::sync::{mpsc, watch};
 
@@ -45,6 +45,8 @@ pub(crate) struct Entry {
     pub work: Option<Box<Work>>,
     /// What an ended one leaves until the record has it.
     pub left: Option<Box<Left>>,
+    /// What its model took in and gave out, as far as its program has said; not stored.
+    pub tokens: Option<Tokens>,
 }
 
 /// What an ended agent leaves: neither its result nor a receipt is told of as older than it is.
@@ -119,34 +121,56 @@ impl Work {
 /// The receipts of one agent: the open ones, and the last that were closed.
 #[derive(Debug, Default)]
 pub(crate) struct Steers {
-    by_id: HashMap<SteerId, Arc<Receipt>>,
+    by_id: HashMap<SteerId, Kept>,
+    /// The bytes of the texts of the open ones.
+    open_bytes: usize,
     /// In the order in which they were closed.
     closed: VecDeque<SteerId>,
     /// Some are only in the record.
     forgotten: bool,
 }
 
+/// A receipt that is kept in memory.
+#[derive(Debug)]
+struct Kept {
+    receipt: Arc<Receipt>,
+    /// The bytes of the steer's text while the receipt is open, then 0.
+    bytes: usize,
+}
+
 impl Steers {
     pub fn get(&self, id: &SteerId) -> Option<Arc<Receipt>> {
-        self.by_id.get(id).cloned()
+        self.by_id.get(id).map(|kept| kept.receipt.clone())
     }
 
     pub fn open(&self) -> usize {
         self.by_id.len() - self.closed.len()
     }
 
-    pub fn add(&mut self, id: SteerId, receipt: Arc<Receipt>) {
-        self.by_id.insert(id, receipt);
+    /// The bytes of the texts of the open ones.
+    pub fn open_bytes(&self) -> usize {
+        self.open_bytes
+    }
+
+    /// Adds an open one, whose text has so many bytes.
+    pub fn add(&mut self, id: SteerId, receipt: Arc<Receipt>, bytes: usize) {
+        self.by_id.insert(id, Kept { receipt, bytes });
+        self.open_bytes += bytes;
     }
 
     /// Forgets one that was never accepted.
     pub fn forget(&mut self, id: &SteerId) {
-        self.by_id.remove(id);
+        if let Some(kept) = self.by_id.remove(id) {
+            self.open_bytes -= kept.bytes;
+        }
         self.closed.retain(|closed| closed != id);
     }
 
     /// Counts a closed receipt among those that may be forgotten.
     pub fn close(&mut self, id: &SteerId) {
+        if let Some(kept) = self.by_id.get_mut(id) {
+            self.open_bytes -= std::mem::take(&mut kept.bytes);
+        }
         self.closed.push_back(id.clone());
         while self.closed.len() > CLOSED_STEERS {
             if let Some(oldest) = self.closed.pop_front() {
@@ -163,8 +187,8 @@ impl Steers {
 
     /// Whether the program was handed a message of which it has not shown yet what becomes of it.
     pub fn any_on_its_way(&self) -> bool {
-        self.by_id.values().any(|receipt| {
-            let state = receipt.known().state;
+        self.by_id.values().any(|kept| {
+            let state = kept.receipt.known().state;
             matches!(state, SteerState::Handed | SteerState::Queued)
         })
     }
@@ -173,8 +197,8 @@ impl Steers {
     pub fn unfinished(&self) -> Vec<(SteerId, Arc<Receipt>)> {
         self.by_id
             .iter()
-            .filter(|(_, receipt)| !is_final(receipt.known().state))
-            .map(|(id, receipt)| (id.clone(), receipt.clone()))
+            .filter(|(_, kept)| !is_final(kept.receipt.known().state))
+            .map(|(id, kept)| (id.clone(), kept.receipt.clone()))
             .collect()
     }
 }
@@ -187,8 +211,16 @@ impl Table {
         let last = orders.values().copied().max().unwrap_or_default();
         let entry = |task: Task| {
             let order = task.order;
-            let (work, left) = (None, None);
-            (order, Entry { task, work, left })
+            let (work, left, tokens) = (None, None, None);
+            (
+                order,
+                Entry {
+                    task,
+                    work,
+                    left,
+                    tokens,
+                },
+            )
         };
         Self {
             // From all at once, which takes less memory than from one after the other.
@@ -217,8 +249,15 @@ impl Table {
         if work.is_some() {
             self.unfinished.insert(task.order);
         }
-        let left = None;
-        self.agents.insert(task.order, Entry { task, work, left });
+        let (left, tokens) = (None, None);
+        let order = task.order;
+        let entry = Entry {
+            task,
+            work,
+            left,
+            tokens,
+        };
+        self.agents.insert(order, entry);
     }
 
     /// Takes back an agent that could not be stored.
@@ -514,8 +553,9 @@ mod tests {
         let mut steers = Steers::default();
         let name = |n: usize| SteerId(format!("s{n}"));
         for n in 0..CLOSED_STEERS + 10 {
-            steers.add(name(n), Arc::new(Receipt::new()));
+            steers.add(name(n), Arc::new(Receipt::new()), 3);
         }
+        assert_eq!(steers.open_bytes(), 3 * (CLOSED_STEERS + 10));
         for n in 1..CLOSED_STEERS + 10 {
             steers
                 .get(&name(n))
@@ -527,5 +567,11 @@ mod tests {
         assert!(steers.get(&name(0)).is_some());
         assert!(steers.get(&name(1)).is_none());
         assert!(steers.get(&name(CLOSED_STEERS + 9)).is_some());
+        // Of the closed ones nothing is counted, whichever way they went.
+        assert_eq!(steers.open_bytes(), 3);
+        steers.forget(&name(CLOSED_STEERS + 9));
+        assert_eq!(steers.open_bytes(), 3);
+        steers.forget(&name(0));
+        assert_eq!(steers.open_bytes(), 0);
     }
 }

@@ -1,7 +1,7 @@
 //! What is stored of an agent: its task, its result and its receipts.
 
 use handover_protocol::{
-    AgentId, AgentStatus, AgentView, DesktopId, SteerId, SteerState, Timestamp,
+    AgentId, AgentStatus, AgentView, DesktopId, SteerId, SteerState, Timestamp, Tokens,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -88,7 +88,7 @@ impl Task {
     }
 
     /// As it is listed.
-    pub fn view(&self, pending: u32) -> AgentView {
+    pub fn view(&self, pending: u32, tokens: Option<Tokens>) -> AgentView {
         AgentView {
             id: self.id.clone(),
             name: self.name.clone(),
@@ -101,6 +101,7 @@ impl Task {
             output_file: self.output_file.clone(),
             pending,
             not_steerable: self.not_steerable.clone(),
+            tokens,
         }
     }
 }

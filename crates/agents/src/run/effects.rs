@@ -100,6 +100,15 @@ impl Run {
                 };
                 self.activity.tool(&self.manager, agent, tool);
             }
+            Effect::Tokens { child, tokens } => {
+                let agent = match child {
+                    None => Some(self.id.clone()),
+                    Some(name) => self.manager.native(&self.id, &name),
+                };
+                if let Some(agent) = agent {
+                    self.manager.counted(&agent, tokens);
+                }
+            }
             Effect::Ask { question, what } => self.ask(question, &what),
             Effect::AskWithdrawn { question } => {
                 if let Some(asking) = self.questions.remove(&question) {

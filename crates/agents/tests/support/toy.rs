@@ -1,5 +1,6 @@
 //! An agent program that repeats every line it reads, and the driver that makes an agent of it: what
-//! is repeated has arrived, `end` ends the turn, `ask` asks for permission, `die` ends the program.
+//! is repeated has arrived, `end` ends the turn, `ask` asks for permission, `die` ends the program, and
+//! after `stall` it reads no more.
 
 use handover_agents::driver::{
     self, Capabilities, Child, Driver, Effect, Framing, Program, Steer, Task,
@@ -11,7 +12,7 @@ pub fn create(name: &str, task: Task) -> Result<(Program, Box<dyn Driver>), Refu
     if name != "toy" {
         return driver::create(name, task);
     }
-    let script = "while read -r line; do case $line in *die*) exit 3;; esac; echo \"$line\"; done";
+    let script = "while read -r line; do case $line in *die*) exit 3;; *stall*) exec sleep 1000;; esac; echo \"$line\"; done";
     let program = Program {
         argv: ["bash", "-c", script].map(str::to_owned).to_vec(),
         env: Default::default(),

@@ -61,12 +61,18 @@ async fn install(place: &Path) -> io::Result<()> {
         .stdout(io::stderr())
         .status()
         .await
-        .map_err(|error| io::Error::new(error.kind(), format!("npm cannot be run: {error}")))?;
+        .map_err(|error| {
+            let text = format!(
+                "npm cannot be run: {error}; install Node.js with npm (Debian package npm) and try again"
+            );
+            io::Error::new(error.kind(), text)
+        })?;
     if ended.success() {
         return Ok(());
     }
     Err(io::Error::other(format!(
-        "npm could not install chrome-devtools-mcp: {ended}"
+        "npm could not install chrome-devtools-mcp below {} ({ended}); what it says above is why: the first use needs the npm registry, and what it gives must have the hashes that this program was built with",
+        place.display()
     )))
 }
 
@@ -86,5 +92,5 @@ pub async fn run(
         .kill_on_drop(true)
         .status()
         .await
-        .map_err(|error| io::Error::new(error.kind(), format!("node cannot be run: {error}")))
+        .map_err(|error| io::Error::new(error.kind(), format!("node cannot be run: {error}; install Node.js (Debian package nodejs) and try again")))
 }

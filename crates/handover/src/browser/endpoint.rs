@@ -2,10 +2,11 @@
 //!
 //! Its address holds a secret, which is good for one connection: other users of the machine can connect to
 //! the port, and so can web pages. What does not know the secret, comes from a web page (`Origin`), or
-//! calls the port by another name than the loopback's (`Host`) gets nothing.
+//! calls the port by another name than the loopback's (`Host`) gets nothing. For a server that we run, which
+//! may have to connect again, the address is good for longer, and for processes of this user alone.
 
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
@@ -18,6 +19,8 @@ use tokio::task::JoinSet;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::{Message, Role, WebSocketConfig};
+
+use super::ended;
 
 /// The longest message either way, in bytes.
 const MAX_MESSAGE: usize = 256 << 20;
@@ -32,7 +35,7 @@ const READ_BYTES: usize = 64 << 10;
 /// Bytes of the secret.
 const SECRET_BYTES: usize = 32;
 
-/// A port that waits for its one client.
+/// A port that waits for its client.
 pub struct Endpoint {
     listener: TcpListener,
     port: u16,
@@ -69,13 +72,56 @@ impl Endpoint {
     /// Waits for the client and moves messages between it and the host, until either side ends.
     ///
     /// # Errors
-    /// The port failed, or a side did.
+    /// The port failed, a side did, or the host ended first.
     pub async fn serve(self, host: UnixStream) -> io::Result<()> {
+        let stream = tokio::select! {
+            stream = self.client() => stream?,
+            // It says nothing unasked.
+            _ = host.readable() => return Err(ended()),
+        };
+        drop(self);
+        relay(stream, host).await
+    }
+
+    /// Serves one client of this user after the other, each by a connection to the host of its own. The
+    /// latest takes the place of the one before.
+    ///
+    /// # Errors
+    /// The port failed.
+    pub async fn serve_each(
+        self,
+        mut connect: impl AsyncFnMut() -> io::Result<UnixStream>,
+    ) -> io::Result<()> {
+        let mut serving = JoinSet::new();
+        loop {
+            tokio::select! {
+                stream = self.client() => {
+                    let stream = stream?;
+                    if !is_of_this_user(&stream) {
+                        continue;
+                    }
+                    serving.shutdown().await;
+                    match connect().await {
+                        Ok(host) => drop(serving.spawn(relay(stream, host))),
+                        Err(error) => tracing::warn!(%error, "the browser cannot be reached"),
+                    }
+                }
+                Some(ended) = serving.join_next() => {
+                    if let Ok(Err(error)) = ended {
+                        tracing::warn!(%error, "the connection to the browser is lost");
+                    }
+                }
+            }
+        }
+    }
+
+    /// Waits for a client that knows the secret.
+    async fn client(&self) -> io::Result<TcpStream> {
         let (taken, mut client) = mpsc::channel(1);
         let mut knocking = JoinSet::new();
-        let stream = loop {
+        loop {
             tokio::select! {
-                Some(stream) = client.recv() => break stream,
+                Some(stream) = client.recv() => return Ok(stream),
                 accepted = self.listener.accept(), if knocking.len() < MAX_KNOCKING => {
                     let (stream, _) = accepted?;
                     let door = Door {
@@ -87,17 +133,40 @@ impl Endpoint {
                     knocking.spawn(async move {
                         let answered = tokio::time::timeout(HEAD_WITHIN, door.answer(stream)).await;
                         if let Ok(Ok(Some(stream))) = answered {
-                            // The first counts; the secret is used up.
+                            // The first counts.
                             let _ = taken.try_send(stream);
                         }
                     });
                 }
                 Some(_) = knocking.join_next() => {}
             }
-        };
-        drop((self.listener, client, knocking));
-        relay(stream, host).await
+        }
     }
+}
+
+/// Whether a process of this user is at the other end, as the kernel says. What cannot be told is not.
+fn is_of_this_user(stream: &TcpStream) -> bool {
+    let (Ok(SocketAddr::V4(theirs)), Ok(SocketAddr::V4(ours))) =
+        (stream.peer_addr(), stream.local_addr())
+    else {
+        return false;
+    };
+    let connections = std::fs::read_to_string("/proc/net/tcp").unwrap_or_default();
+    owner(&connections, theirs, ours) == Some(rustix::process::geteuid().as_raw())
+}
+
+/// The uid of the socket at `from` that is connected to `to`, in the kernel's list of connections.
+fn owner(connections: &str, from: SocketAddrV4, to: SocketAddrV4) -> Option<u32> {
+    let written = |address: SocketAddrV4| {
+        let ip = u32::from_ne_bytes(address.ip().octets());
+        format!("{ip:08X}:{:04X}", address.port())
+    };
+    let (from, to) = (written(from), written(to));
+    connections.lines().find_map(|line| {
+        let fields: Vec<&str> = line.split_ascii_whitespace().collect();
+        let named = fields.get(1) == Some(&from.as_str()) && fields.get(2) == Some(&to.as_str());
+        named.then(|| fields.get(7)?.parse().ok())?
+    })
 }
 
 /// What decides over one connection.
@@ -204,7 +273,7 @@ fn same(one: &str, other: &str) -> bool {
     one.len() == other.len() && differing.fold(0, |all, bits| all | bits) == 0
 }
 
-/// Moves messages between the client and the host.
+/// Moves messages between the client and the host. An error if the host ends first.
 async fn relay(stream: TcpStream, host: UnixStream) -> io::Result<()> {
     // Small messages, each waited for.
     stream.set_nodelay(true)?;
@@ -242,7 +311,7 @@ async fn relay(stream: TcpStream, host: UnixStream) -> io::Result<()> {
             if read == 0 {
                 // Whoever is told that it is over need not be there any more.
                 let _ = to_client.send(Message::Close(None)).await;
-                return Ok(());
+                return Err(ended());
             }
             records.push(&buffer[..read]);
             while let Some(record) = records.next_record().map_err(io::Error::other)? {
@@ -268,6 +337,27 @@ mod tests {
             secret: "s3cret".into(),
             websocket: "ws://127.0.0.1:7/s3cret".into(),
         }
+    }
+
+    /// A connection over a new port.
+    async fn connection() -> (TcpStream, TcpStream) {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await;
+        let listener = listener.expect("a port");
+        let to = listener.local_addr().expect("an address");
+        let client = TcpStream::connect(to).await.expect("a connection");
+        let (server, _) = listener.accept().await.expect("a client");
+        (client, server)
+    }
+
+    #[tokio::test]
+    async fn the_kernel_says_whose_a_connection_is() {
+        let (client, server) = connection().await;
+        assert!(is_of_this_user(&server));
+        drop((client, server));
+        let list = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid\n   0: 0100007F:1F90 0100007F:0007 01 00000000:00000000 00:00000000 00000000  1000        0 1 1";
+        let at = |port| SocketAddrV4::new(Ipv4Addr::LOCALHOST, port);
+        assert_eq!(owner(list, at(8080), at(7)), Some(1000));
+        assert_eq!(owner(list, at(7), at(8080)), None);
     }
 
     #[test]

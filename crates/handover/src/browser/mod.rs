@@ -4,3 +4,10 @@
 pub mod devtools_mcp;
 pub mod endpoint;
 pub mod stdio;
+
+use std::io;
+
+/// The host has closed a connection that its client has not.
+fn ended() -> io::Error {
+    io::Error::other("the browser has ended, with its desktop or its host")
+}

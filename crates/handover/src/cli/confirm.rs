@@ -4,6 +4,7 @@ use std::io::{self, BufRead, IsTerminal, Write};
 use std::thread;
 
 use handover_protocol::ErrorCode;
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
 use super::failure::Failure;
@@ -27,6 +28,8 @@ pub fn can_ask(way_around: &str) -> Result<(), Failure> {
 /// `caller_refused`; an interrupt at the question.
 pub async fn ask(question: &str, way_around: &str) -> Result<(), Failure> {
     can_ask(way_around)?;
+    // Before the question, which a person may interrupt as soon as it is there.
+    let mut interrupt = signal(SignalKind::interrupt())?;
     let mut stderr = io::stderr();
     write!(stderr, "{question} [y/N] ")?;
     stderr.flush()?;
@@ -39,7 +42,7 @@ pub async fn ask(question: &str, way_around: &str) -> Result<(), Failure> {
     });
     let line = tokio::select! {
         line = told => line.map_err(io::Error::other)??,
-        _ = tokio::signal::ctrl_c() => {
+        _ = interrupt.recv() => {
             writeln!(stderr)?;
             return Err(Failure::interrupted());
         }

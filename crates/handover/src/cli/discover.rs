@@ -13,10 +13,10 @@ use super::failure::Failure;
 use super::text::plain;
 
 /// How long the kernel may take to end a killed host, whose lock lives as long as its last thread.
-const LOCK_RELEASED_WITHIN: Duration = Duration::from_secs(3);
+pub const LOCK_RELEASED_WITHIN: Duration = Duration::from_secs(3);
 
 /// How often the lock is looked at meanwhile.
-const LOOK_AGAIN: Duration = Duration::from_millis(10);
+pub const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// Live hosts of this user, newest first.
 pub fn live() -> Vec<Manifest> {

@@ -12,6 +12,7 @@ use super::context::{Context, block_on};
 use super::discover;
 use super::failure::Failure;
 use super::session::Session;
+use super::text::count;
 
 /// Arguments of `handover down`.
 #[derive(Debug, clap::Args)]
@@ -67,7 +68,13 @@ pub fn run(args: Args, context: &Context) -> Result<(), Failure> {
         }
         match failure {
             None => context.print(&Down { sessions }, |down| {
-                format!("{} sessions have ended\n", down.sessions.len())
+                let ended = count(down.sessions.len() as u64, "session");
+                let have = if down.sessions.len() == 1 {
+                    "has"
+                } else {
+                    "have"
+                };
+                format!("{ended} {have} ended\n")
             }),
             Some(failure) => {
                 let ended = serde_json::to_value(Down { sessions }).unwrap_or_default();

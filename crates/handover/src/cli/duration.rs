@@ -2,15 +2,16 @@
 
 use std::time::Duration;
 
-/// Reads `500ms`, `10s`, `2m`, `1h`, or a plain number of seconds.
+/// Reads `500ms`, `10s`, `2m`, `1h`, `1d`, or a plain number of seconds.
 pub fn parse(text: &str) -> Result<Duration, String> {
-    let wrong = || "a duration must look like 500ms, 10s, 2m or 1h".to_owned();
+    let wrong = || "a duration must look like 500ms, 10s, 2m, 1h or 1d".to_owned();
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let ms_per_unit: u64 = match &text[digits.len()..] {
         "ms" => 1,
         "" | "s" => 1000,
         "m" => 60_000,
         "h" => 3_600_000,
+        "d" => 86_400_000,
         _ => return Err(wrong()),
     };
     if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -66,13 +67,15 @@ mod tests {
         assert_eq!(parse("500ms"), Ok(Duration::from_millis(500)));
         assert_eq!(parse("10"), Ok(Duration::from_secs(10)));
         assert_eq!(parse("2m"), Ok(Duration::from_secs(120)));
+        assert_eq!(parse("1d"), parse("24h"));
         for text in [
             "",
             "m",
             "-1s",
             "+1s",
             "1.5s",
-            "1d",
+            "1w",
+            "367d",
             "99999999999999999999s",
             "9999999h",
             "é",

@@ -110,12 +110,23 @@ impl Failure {
 
     /// Tells it in the way that was asked for, and gives the exit status.
     pub fn report(&self, as_json: bool) -> ExitCode {
-        // If even that cannot be written, the exit status still tells.
         if as_json && !self.silent {
+            // If even that cannot be written, the exit status still tells.
             let _ = writeln!(io::stdout().lock(), "{}", self.to_json());
+            return ExitCode::from(self.exit);
         }
-        if !as_json && !self.silent {
-            let _ = writeln!(io::stderr().lock(), "{}", self.to_text());
+        self.report_aside(false)
+    }
+
+    /// The same for a command whose standard output belongs to a protocol: nothing is written there.
+    pub fn report_aside(&self, as_json: bool) -> ExitCode {
+        if !self.silent {
+            let told = if as_json {
+                self.to_json().to_string()
+            } else {
+                self.to_text()
+            };
+            let _ = writeln!(io::stderr().lock(), "{told}");
         }
         ExitCode::from(self.exit)
     }

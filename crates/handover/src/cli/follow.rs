@@ -13,6 +13,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::context::{Context, block_on, print_json};
 use super::failure::Failure;
+use super::hang_up::HangUp;
 use super::locate;
 use super::session::Session;
 use super::story::{self, Story};
@@ -75,7 +76,8 @@ pub fn run(args: Args, context: &Context) -> Result<(), Failure> {
 /// Prints the events that `params` choose, as they come; if they choose an agent, until it ends.
 ///
 /// # Errors
-/// The host's refusal; an interrupt; `session_unknown` when the host ends.
+/// The host's refusal; an interrupt; `session_unknown` when the host ends; a broken pipe as soon as
+/// nobody reads.
 pub async fn stream(
     mut session: Session,
     params: SubscribeParams,
@@ -84,6 +86,7 @@ pub async fn stream(
 ) -> Result<(), Failure> {
     // From here on, so that none is missed between two waits.
     let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut hang_up = HangUp::watch()?;
     let begun: SubscribeResult = session.call(Method::Subscribe, &params).await?;
     let mut printer = Printer {
         context,
@@ -95,6 +98,7 @@ pub async fn stream(
             let news = tokio::select! {
                 news = session.notifications.recv() => news,
                 _ = interrupt.recv() => break Err(printer.interrupted()),
+                gone = hang_up.told() => break Err(gone),
             };
             match news {
                 Some(news) => printer.print(&news.method, news.params)?,
@@ -108,6 +112,7 @@ pub async fn stream(
         tokio::select! {
             biased;
             _ = interrupt.recv() => return Err(printer.interrupted()),
+            gone = hang_up.told() => return Err(gone),
             news = session.notifications.recv() => {
                 let news = news.ok_or_else(|| printer.lost())?;
                 let event = printer.print(&news.method, news.params)?;

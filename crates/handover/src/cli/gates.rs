@@ -15,6 +15,31 @@ const COMMANDS: &[(&str, &[Method])] = &[
     ("browser cdp", &[Method::CdpOpen]),
     ("browser mcp", &[Method::CdpOpen]),
     ("completions", &[]),
+    ("config check", &[]),
+    ("config show", &[]),
+    // Says for a browser what that asks, as it is: `console::scope` lists the methods.
+    (
+        "console",
+        &[
+            Method::Abort,
+            Method::Answer,
+            Method::ControlAcquire,
+            Method::ControlGive,
+            Method::ControlPause,
+            Method::ControlReclaim,
+            Method::ControlRefuse,
+            Method::ControlRenew,
+            Method::ControlRequest,
+            Method::ControlResume,
+            Method::ControlReturn,
+            Method::ControlRevoke,
+            Method::ControlSecret,
+            Method::Steer,
+            Method::Stop,
+            Method::StopAllInput,
+        ],
+    ),
+    ("console link", &[]),
     ("desktop click", &[Method::DesktopClick]),
     ("desktop destroy", &[Method::DesktopDestroy]),
     ("desktop double-click", &[Method::DesktopDoubleClick]),
@@ -52,6 +77,18 @@ const COMMANDS: &[(&str, &[Method])] = &[
     ("takeover return", &[Method::ControlReturn]),
     ("takeover revoke", &[Method::ControlRevoke]),
     ("takeover status", &[]),
+    (
+        "top",
+        &[
+            Method::Steer,
+            Method::Abort,
+            Method::Answer,
+            Method::ControlPause,
+            Method::ControlResume,
+            Method::ControlReturn,
+            Method::StopAllInput,
+        ],
+    ),
     ("up", &[]),
     ("verify", &[]),
     (
@@ -71,9 +108,8 @@ const COMMANDS: &[(&str, &[Method])] = &[
 fn leaves(command: &clap::Command, words: &str, found: &mut Vec<String>) {
     for below in command.get_subcommands() {
         let name = format!("{words} {}", below.get_name()).trim().to_owned();
-        if below.has_subcommands() {
-            leaves(below, &name, found);
-        } else {
+        leaves(below, &name, found);
+        if !below.is_subcommand_required_set() {
             found.push(name);
         }
     }
@@ -96,7 +132,9 @@ fn no_command_has_a_way_of_its_own() {
         for method in *methods {
             let acts_on_a_desktop = name.starts_with("desktop ") || *name == "relay";
             let completes = *method == Method::ControlComplete;
-            let acts = acts_on_a_desktop && !completes;
+            // A person's own act, in human time.
+            let is_secret = *method == Method::ControlSecret;
+            let acts = acts_on_a_desktop && !completes || is_secret;
             assert_eq!(method.gate() == Gate::Acts, acts, "{name}");
             assert_ne!(method.gate(), Gate::Observes, "{name}: {method}");
             let permits = [Method::ControlPermit, Method::ControlComplete].contains(method);

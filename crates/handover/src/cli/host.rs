@@ -7,17 +7,19 @@ use std::time::Duration;
 use handover_host::{HostError, HostOptions};
 use handover_protocol::Size;
 
+use super::config;
 use super::context::{Context, print_json, print_text};
 use super::discover;
 use super::duration;
 use super::failure::Failure;
 use super::text::plain;
+use crate::notify;
 
 /// Arguments of `handover host`, which `up` has too. With `--session` it brings that session back.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
     /// A name for people [default: that of the directory]
-    #[arg(long)]
+    #[arg(long, value_parser = session_name)]
     pub name: Option<String>,
     /// Start another session although this directory has one
     #[arg(long, conflicts_with = "session")]
@@ -39,6 +41,19 @@ pub struct Options {
     pub no_observe_guard: bool,
 }
 
+/// The longest name of a session, in characters; agents' names have the same bound.
+const MAX_NAME: usize = 100;
+
+fn session_name(text: &str) -> Result<String, String> {
+    let one_line = !text.chars().any(char::is_control);
+    if text.trim().is_empty() || text.chars().count() > MAX_NAME || !one_line {
+        return Err(format!(
+            "a name must be one line of at most {MAX_NAME} characters, and not empty"
+        ));
+    }
+    Ok(text.to_owned())
+}
+
 /// Arguments of `handover host`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -56,6 +71,8 @@ pub fn run(args: Args, context: &Context) -> Result<(), Failure> {
         Some(wanted) => Some(discover::stopped(wanted)?),
         None => None,
     };
+    // Nobody reads this of a host that `up` has started: that has said it itself.
+    config::or_default();
     let options = args.options;
     let options = HostOptions {
         session,
@@ -66,6 +83,7 @@ pub fn run(args: Args, context: &Context) -> Result<(), Failure> {
         orphan_timeout: options.orphan_timeout,
         max_agents: options.max_agents.into(),
         observe_guard: !options.no_observe_guard,
+        notifier: Some(notify::program()),
     };
     if args.detached {
         // Signals of the terminal are not for us any more, and its end is not ours.

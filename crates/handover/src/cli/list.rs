@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use handover_protocol::{
     AgentStatus, AgentView, Control, DesktopView, ListParams, ListResult, Method, Phase,
-    RequestView, Timestamp,
+    RequestView, Timestamp, Tokens,
 };
 
 use super::context::{Context, block_on};
@@ -103,7 +103,10 @@ pub fn control(control: Control, phase: Phase) -> &'static str {
 /// The tree of agents, a line each.
 pub fn agents(agents: &[AgentView], style: Style, now: Timestamp) -> String {
     let noted = agents.iter().any(|agent| note(agent).is_some());
-    let mut headings = vec!["AGENT", "NAME", "TYPE", "STATUS", "AGE", "PENDING", "TASK"];
+    let counted = agents.iter().any(|agent| agent.tokens.is_some());
+    let mut headings = vec!["AGENT", "NAME", "TYPE", "STATUS", "AGE", "PENDING"];
+    headings.extend(counted.then_some("TOKENS"));
+    headings.push("TASK");
     headings.extend(noted.then_some("NOTE"));
     let mut table = Table::plain();
     table.cells(
@@ -127,8 +130,12 @@ pub fn agents(agents: &[AgentView], style: Style, now: Timestamp) -> String {
             Cell::painted(status(agent.status), style.status(agent.status)),
             age.into(),
             Cell::painted(agent.pending.to_string(), pending),
-            shortened(&agent.task, 60).into(),
         ];
+        if counted {
+            let tokens = agent.tokens.map_or_else(String::new, tokens);
+            cells.push(tokens.into());
+        }
+        cells.push(shortened(&agent.task, 60).into());
         if noted {
             let note = note(agent).unwrap_or_default();
             cells.push(Cell::painted(note, style.dim()));
@@ -136,6 +143,28 @@ pub fn agents(agents: &[AgentView], style: Style, now: Timestamp) -> String {
         table.cells(cells);
     }
     table.render("  ")
+}
+
+/// What an agent's model took in and gave out, such as `12.3k/980`.
+pub fn tokens(tokens: Tokens) -> String {
+    format!("{}/{}", thousands(tokens.input), thousands(tokens.output))
+}
+
+/// A count in at most six characters, up to a thousand billions.
+fn thousands(count: u64) -> String {
+    let in_units = |unit: u64, name: &str| {
+        let tenths = count / (unit / 10);
+        match tenths {
+            0..1000 => format!("{}.{}{name}", tenths / 10, tenths % 10),
+            _ => format!("{}{name}", tenths / 10),
+        }
+    };
+    match count {
+        0..1000 => count.to_string(),
+        1000..1_000_000 => in_units(1000, "k"),
+        1_000_000..1_000_000_000 => in_units(1_000_000, "M"),
+        _ => in_units(1_000_000_000, "G"),
+    }
 }
 
 /// What else a person should know of an agent that has not ended.
@@ -193,6 +222,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::lineage::tests::agent;
 
     /// 2026-01-31T09:40:00Z.
     const NOW: Timestamp = Timestamp(1_769_852_400_000);
@@ -256,6 +286,34 @@ mod tests {
           request r2: which
             question: red or blue?
             answer it with: handover answer r2 TEXT
+        ");
+    }
+
+    #[test]
+    fn tokens_where_a_program_counts_them() {
+        let counts = [
+            0,
+            999,
+            1000,
+            12_345,
+            123_456,
+            999_999,
+            1_000_000,
+            2_500_000_000,
+        ];
+        assert_eq!(
+            counts.map(thousands),
+            ["0", "999", "1.0k", "12.3k", "123k", "999k", "1.0M", "2.5G"]
+        );
+        let mut agents = [agent("a1", None), agent("a2", None)];
+        agents[0].tokens = Some(Tokens {
+            input: 12_345,
+            output: 980,
+        });
+        insta::assert_snapshot!(super::agents(&agents, Style::default(), NOW), @"
+          AGENT  NAME  TYPE     STATUS   AGE  PENDING  TOKENS     TASK
+          a1     a1    command  running  -    0        12.3k/980  t
+          a2     a2    command  running  -    0                   t
         ");
     }
 

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use handover_protocol::client::ClientError;
 use handover_protocol::{
-    AgentId, ErrorCode, ListParams, ListResult, Method, ResultParams, ResultResult, SessionId,
+    AgentId, AgentView, ErrorCode, ListParams, ListResult, Method, ResultParams, ResultResult,
+    SessionId,
 };
 use serde_json::json;
 use tokio::task::JoinSet;
@@ -51,6 +52,8 @@ struct Place {
 struct Answering {
     session: Session,
     agents: Vec<AgentId>,
+    /// Those of them whose name is what was written for an id.
+    named: Vec<AgentId>,
 }
 
 /// Finds the agent that `wanted` names: by its id, or by the beginning of it where that fits one
@@ -61,31 +64,51 @@ struct Answering {
 /// `agent_unknown`; `session_ambiguous` if agents of several sessions fit; `session_unknown` if there
 /// is no session.
 pub async fn agent(context: &Context, wanted: &AgentId) -> Result<Found, Failure> {
-    let places = places(context)?;
+    search(context, wanted).await?
+}
+
+/// The same, for those who know where else to look: the inner error says that every live host that
+/// was to be asked answered, and that none knows the agent.
+///
+/// # Errors
+/// As [`agent`], where the agent may be known all the same.
+pub async fn search(
+    context: &Context,
+    wanted: &AgentId,
+) -> Result<Result<Found, Failure>, Failure> {
+    let places = match places(context) {
+        Ok(places) => places,
+        Err(failure) if failure.code() == ErrorCode::SessionUnknown => return Ok(Err(failure)),
+        Err(failure) => return Err(failure),
+    };
     let listed = |place: &&Place| place.manifest.contains(wanted);
     if let Some(place) = places.iter().find(listed) {
         match Session::at(&place.socket, context).await {
             Ok(session) => {
                 let id = wanted.clone();
-                return Ok(Found { session, id });
+                return Ok(Ok(Found { session, id }));
             }
             // It has just ended; a session that came back may know its agents.
             Err(failure) if failure.code() == ErrorCode::SessionUnknown => {}
             Err(failure) => return Err(failure),
         }
     }
-    let (mut answering, silent) = ask_all(places, context).await;
+    let (mut answering, silent) = ask_all(places, wanted, context).await;
     match choose(&known(&answering), wanted, context.session.as_deref()) {
         Choice::One(index, id) => {
             let session = answering.swap_remove(index).session;
-            return Ok(Found { session, id });
+            return Ok(Ok(Found { session, id }));
         }
         Choice::Several(several) => return Err(ambiguous(wanted, &several)),
         Choice::None => {}
     }
     if answering.is_empty() {
-        return Err(silent.unwrap_or_else(no_session));
+        return silent.map_or_else(|| Ok(Err(no_session())), Err);
     }
+    let named: Vec<AgentId> = answering
+        .iter()
+        .flat_map(|host| host.named.clone())
+        .collect();
     // A host may know more agents than it lists.
     let params = ResultParams { id: wanted.clone() };
     for Answering { session, .. } in answering {
@@ -93,13 +116,17 @@ pub async fn agent(context: &Context, wanted: &AgentId) -> Result<Found, Failure
         match answer {
             Ok(result) => {
                 let id = result.id;
-                return Ok(Found { session, id });
+                return Ok(Ok(Found { session, id }));
             }
             Err(failure) if failure.code() == ErrorCode::AgentUnknown => {}
             Err(failure) => return Err(failure),
         }
     }
-    Err(unknown(wanted, silent.is_some()))
+    let failure = unknown(wanted, &named, silent.is_some());
+    if silent.is_some() {
+        return Err(failure);
+    }
+    Ok(Err(failure))
 }
 
 /// The id of the agent of this session that `wanted` names, whole or by its beginning.
@@ -108,11 +135,12 @@ pub async fn agent(context: &Context, wanted: &AgentId) -> Result<Found, Failure
 /// As [`agent`].
 pub async fn in_session(session: &Session, wanted: &AgentId) -> Result<AgentId, Failure> {
     let list: ListResult = session.call(Method::List, &ListParams {}).await?;
+    let named = named(&list.agents, wanted);
     let agents = list.agents.into_iter().map(|agent| agent.id).collect();
     match choose(&[(list.session, agents)], wanted, None) {
         Choice::One(_, id) => Ok(id),
         Choice::Several(several) => Err(ambiguous(wanted, &several)),
-        Choice::None => Err(unknown(wanted, false)),
+        Choice::None => Err(unknown(wanted, &named, false)),
     }
 }
 
@@ -134,11 +162,16 @@ fn places(context: &Context) -> Result<Vec<Place>, Failure> {
 
 /// Asks every host at once, so that one that is stopped does not hold up the others. Their order is
 /// kept; with them comes why one did not answer.
-async fn ask_all(places: Vec<Place>, context: &Context) -> (Vec<Answering>, Option<Failure>) {
+async fn ask_all(
+    places: Vec<Place>,
+    wanted: &AgentId,
+    context: &Context,
+) -> (Vec<Answering>, Option<Failure>) {
     let (timeout, patience) = (context.timeout, context.patience);
     let mut asked = JoinSet::new();
     for (index, place) in places.into_iter().enumerate() {
-        asked.spawn(async move { (index, ask(place, timeout, patience).await) });
+        let wanted = wanted.clone();
+        asked.spawn(async move { (index, ask(place, &wanted, timeout, patience).await) });
     }
     let mut answers = asked.join_all().await;
     answers.sort_by_key(|(index, _)| *index);
@@ -154,6 +187,7 @@ async fn ask_all(places: Vec<Place>, context: &Context) -> (Vec<Answering>, Opti
 
 async fn ask(
     place: Place,
+    wanted: &AgentId,
     timeout: Duration,
     patience: Duration,
 ) -> Result<Answering, ClientError> {
@@ -162,8 +196,22 @@ async fn ask(
         .client
         .call(Method::List, &ListParams {}, Some(timeout))
         .await?;
+    let named = named(&list.agents, wanted);
     let agents = list.agents.into_iter().map(|agent| agent.id).collect();
-    Ok(Answering { session, agents })
+    Ok(Answering {
+        session,
+        agents,
+        named,
+    })
+}
+
+/// The ids of the agents whose name is what was written for an id.
+fn named(agents: &[AgentView], wanted: &AgentId) -> Vec<AgentId> {
+    let named = agents
+        .iter()
+        .filter(|agent| agent.name == wanted.as_str())
+        .map(|agent| agent.id.clone());
+    named.collect()
 }
 
 fn known(answering: &[Answering]) -> Vec<(SessionId, Vec<AgentId>)> {
@@ -176,7 +224,7 @@ fn known(answering: &[Answering]) -> Vec<(SessionId, Vec<AgentId>)> {
 
 /// Which agents fit.
 #[derive(Debug, PartialEq)]
-enum Choice {
+pub(super) enum Choice {
     None,
     /// By the index of its session.
     One(usize, AgentId),
@@ -184,7 +232,7 @@ enum Choice {
 }
 
 /// Chooses among the agents of sessions, newest session first. An id in full wins over beginnings.
-fn choose(
+pub(super) fn choose(
     sessions: &[(SessionId, Vec<AgentId>)],
     wanted: &AgentId,
     preferred: Option<&str>,
@@ -218,7 +266,7 @@ fn choose(
     }
 }
 
-fn ambiguous(wanted: &AgentId, several: &[(SessionId, AgentId)]) -> Failure {
+pub(super) fn ambiguous(wanted: &AgentId, several: &[(SessionId, AgentId)]) -> Failure {
     let first = several.first().map(|(session, _)| session);
     let across = several.iter().any(|(session, _)| Some(session) != first);
     let (code, remedy) = if across {
@@ -241,15 +289,31 @@ fn ambiguous(wanted: &AgentId, several: &[(SessionId, AgentId)]) -> Failure {
     Failure::new(code, message).with("agents", agents.collect::<Vec<_>>())
 }
 
-fn unknown(wanted: &AgentId, incomplete: bool) -> Failure {
+/// `named` are agents whose name, though not their id, is `wanted`. They are told and not taken: several may have
+/// the same name, and one that is named like a running one may come any time.
+fn unknown(wanted: &AgentId, named: &[AgentId], incomplete: bool) -> Failure {
     let id = plain(wanted.as_str());
     let but = if incomplete {
         " (a session did not answer; it may know it)"
     } else {
         ""
     };
-    let message = format!("there is no agent {id}{but}; `handover list` shows those there are");
-    Failure::new(ErrorCode::AgentUnknown, message).with("id", wanted)
+    let shown = named.iter().take(MAX_LISTED);
+    let shown: Vec<String> = shown.map(|agent| plain(agent.as_str())).collect();
+    let remedy = match &shown[..] {
+        [] => "`handover list` shows those there are".to_owned(),
+        [only] => format!("that is the name of {only}: write its id"),
+        several => format!(
+            "that is the name of {}: write the id of one",
+            several.join(", ")
+        ),
+    };
+    let message = format!("there is no agent with the id {id}{but}; {remedy}");
+    let failure = Failure::new(ErrorCode::AgentUnknown, message).with("id", wanted);
+    if named.is_empty() {
+        return failure;
+    }
+    failure.with("named", &named[..shown.len()])
 }
 
 fn no_session() -> Failure {
@@ -287,6 +351,21 @@ mod tests {
         assert_eq!(chosen("dupe", None), Choice::One(0, "dupe".into()));
         assert_eq!(chosen("dupe", Some("old")), Choice::One(1, "dupe".into()));
         assert_eq!(chosen("zz", None), Choice::None);
+    }
+
+    #[test]
+    fn a_name_is_told_from_an_id() {
+        let message = |named: &[&str]| {
+            let named: Vec<AgentId> = named.iter().map(|&id| id.into()).collect();
+            unknown(&"shop\u{1b}".into(), &named, false)
+                .message()
+                .to_owned()
+        };
+        insta::assert_snapshot!(message(&[]), @r"there is no agent with the id shop\u{1b}; `handover list` shows those there are");
+        insta::assert_snapshot!(message(&["k7m2"]), @r"there is no agent with the id shop\u{1b}; that is the name of k7m2: write its id");
+        insta::assert_snapshot!(message(&["k7m2", "q5"]), @r"there is no agent with the id shop\u{1b}; that is the name of k7m2, q5: write the id of one");
+        let failure = unknown(&"shop".into(), &["k7m2".into()], false);
+        assert_eq!(failure.to_json()["error"]["data"]["named"][0], "k7m2");
     }
 
     #[test]

@@ -5,20 +5,24 @@ mod agent;
 mod answer;
 mod browser;
 mod completions;
+mod config;
 mod confirm;
-mod context;
+mod console;
+pub mod context;
 mod desktop;
-mod discover;
+pub mod discover;
 mod doctor;
 mod down;
-mod duration;
-mod failure;
+pub mod duration;
+mod ended;
+pub mod failure;
 mod follow;
 #[cfg(test)]
 mod gates;
+mod hang_up;
 mod host;
 mod links;
-mod list;
+pub mod list;
 mod locate;
 mod log;
 mod man;
@@ -28,18 +32,19 @@ mod pause;
 mod ready;
 mod record;
 mod relay;
-mod report;
+pub mod report;
 mod result;
-mod session;
+pub mod session;
 mod sessions;
 mod setup;
-mod steer;
+pub mod steer;
 mod stop_all;
-mod story;
-mod style;
+pub mod story;
+pub mod style;
 mod table;
 mod takeover;
-mod text;
+pub mod text;
+mod top;
 mod up;
 mod usage;
 mod verify;
@@ -117,20 +122,37 @@ enum Command {
     Report(report::Args),
     /// Check that the record of a session was not altered
     Verify(verify::Args),
+    /// Serve the web console on this machine
+    Console(console::Args),
+    /// See all sessions at once, and steer them
+    Top(top::Args),
     /// Check that this machine has what is needed
     Doctor,
     /// Be the tools of one agent, over MCP on standard input and output
     Mcp(mcp::Args),
     /// Pass an MCP server on, with its tools behind the gate of a desktop
     Relay(relay::Args),
-    /// Make an agent program's own configuration start `handover mcp`
+    /// Make an agent program's own configuration start our MCP servers
     Setup(setup::Args),
+    /// Check or show the configuration
+    #[command(subcommand)]
+    Config(config::Command),
     /// Make swarm-list, swarm-steer, swarm-abort, swarm-result and swarm-attach in a directory
     InstallLinks(links::Args),
     /// Print a completion script for a shell
     Completions(completions::Args),
     /// Print the manual page
     Man(man::Args),
+}
+
+impl Command {
+    /// Whether its standard output belongs to a protocol, so that nothing else may be written there.
+    fn speaks_a_protocol(&self) -> bool {
+        matches!(
+            self,
+            Self::Mcp(_) | Self::Relay(_) | Self::Browser(browser::Command::Mcp(_))
+        )
+    }
 }
 
 /// Runs the command that the process was started with.
@@ -152,8 +174,10 @@ fn run(args: Vec<OsString>) -> ExitCode {
     // Tokens pass through this process: no other one may read its memory. Where the kernel does
     // not allow it, nothing is worse than before.
     let _ = handover_host::system::prctl::forbid_dumps();
+    let speaks_a_protocol = cli.command.speaks_a_protocol();
     match dispatch(cli.command, &context) {
         Ok(()) => ExitCode::SUCCESS,
+        Err(failure) if speaks_a_protocol => failure.report_aside(context.json),
         Err(failure) => failure.report(context.json),
     }
 }
@@ -183,10 +207,13 @@ fn dispatch(command: Command, context: &Context) -> Result<(), Failure> {
         Command::Log(args) => log::run(args, context),
         Command::Report(args) => report::run(args, context),
         Command::Verify(args) => verify::run(args, context),
+        Command::Console(args) => console::run(args, context),
+        Command::Top(args) => top::run(args, context),
         Command::Doctor => doctor::run(context),
         Command::Mcp(args) => mcp::run(args, context),
         Command::Relay(args) => relay::run(args, context),
         Command::Setup(args) => setup::run(&args, context),
+        Command::Config(command) => config::run(command, context),
         Command::InstallLinks(args) => links::run(&args, context),
         Command::Completions(args) => completions::run(&args, context),
         Command::Man(args) => man::run(&args, context),

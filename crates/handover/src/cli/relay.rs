@@ -7,6 +7,7 @@ use handover_protocol::{DesktopId, Refusal, SessionId};
 use super::context::{Context, block_on};
 use super::discover;
 use super::failure::Failure;
+use crate::relay::Left;
 
 /// Arguments of `handover relay`.
 #[derive(Debug, clap::Args)]
@@ -44,5 +45,8 @@ pub fn run(args: Args, context: &Context) -> Result<(), Failure> {
         allow: args.allow,
         allow_readonly: args.allow_readonly,
     };
-    block_on(async { Ok(crate::relay::run(options, Arc::new(locate)).await?) })
+    match block_on(async { Ok(crate::relay::run(options, Arc::new(locate)).await?) })? {
+        Left::Client => Ok(()),
+        Left::Interrupted => Err(Failure::interrupted()),
+    }
 }

@@ -1,4 +1,4 @@
-//! `handover result ID`.
+//! `handover result ID`: from the host, or from the record of a session that has none.
 
 use std::io::Write;
 
@@ -7,7 +7,7 @@ use handover_protocol::{AgentId, AgentStatus, Method, ResultParams, ResultResult
 use super::context::{Context, block_on};
 use super::failure::Failure;
 use super::text::{plain, plain_lines};
-use super::{list, locate};
+use super::{ended, list, locate};
 
 /// Arguments of `handover result`.
 #[derive(Debug, clap::Args)]
@@ -20,7 +20,13 @@ pub struct Args {
 /// Runs `handover result`.
 pub fn run(args: Args, context: &Context) -> Result<(), Failure> {
     block_on(async {
-        let locate::Found { session, id } = locate::agent(context, &args.id).await?;
+        let locate::Found { session, id } = match locate::search(context, &args.id).await? {
+            Ok(found) => found,
+            Err(nowhere) => {
+                let result = ended::result(context, &args.id)?.ok_or(nowhere)?;
+                return print(&result, context);
+            }
+        };
         let params = ResultParams { id };
         let result: ResultResult = session.call(Method::Result, &params).await?;
         print(&result, context)

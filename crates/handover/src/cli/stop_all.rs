@@ -6,6 +6,7 @@ use super::context::{Context, block_on};
 use super::failure::Failure;
 use super::list;
 use super::session::Session;
+use super::text::count;
 
 /// Runs `handover stop-all`.
 pub fn run(context: &Context) -> Result<(), Failure> {
@@ -21,9 +22,9 @@ pub fn run(context: &Context) -> Result<(), Failure> {
 
 fn render(result: &StopAllInputResult) -> String {
     let mut text = format!(
-        "paused {} desktops, aborted {} agents; `handover resume` lets a desktop go on\n",
-        result.desktops.len(),
-        result.agents.len()
+        "paused {}, aborted {}; `handover resume` lets a desktop go on\n",
+        count(result.desktops.len() as u64, "desktop"),
+        count(result.agents.len() as u64, "agent")
     );
     if !result.desktops.is_empty() {
         text.push_str(&list::desktops(&result.desktops));

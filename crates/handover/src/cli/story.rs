@@ -54,7 +54,8 @@ impl Story {
         lines
     }
 
-    fn words(&self, event: &Event) -> (String, Option<Paint>) {
+    /// What an event says, without its time and its agent; lines stay lines.
+    pub fn words(&self, event: &Event) -> (String, Option<Paint>) {
         let text = |name: &str| field::<String>(event, name).unwrap_or_default();
         let because = |name: &str| match text(name) {
             reason if reason.is_empty() => String::new(),

@@ -40,6 +40,12 @@ pub fn shortened(text: &str, width: usize) -> String {
     cut
 }
 
+/// How many there are of what is called `one`, and `s` more where it is not one.
+pub fn count(number: u64, one: &str) -> String {
+    let more = if number == 1 { "" } else { "s" };
+    format!("{number} {one}{more}")
+}
+
 fn is_harmful(c: char) -> bool {
     c.is_control()
         || matches!(c,

@@ -7,6 +7,7 @@ use handover_protocol::{ErrorCode, ListParams, ListResult, Method};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
 use tokio::process::{Child, Command};
 
+use super::config;
 use super::context::{Context, block_on};
 use super::discover;
 use super::failure::Failure;
@@ -45,6 +46,8 @@ pub fn run(options: &Options, context: &Context) -> Result<(), Failure> {
             .filter(|(set, _)| *set)
             .map(|(_, flag)| (*flag).to_owned()),
     );
+    // The host finds out for itself, but who starts it reads it here.
+    config::or_default();
     block_on(async {
         let mut ready = start(&arguments).await?;
         let session = Session::at(&ready.socket_path, context).await?;

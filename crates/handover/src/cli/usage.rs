@@ -7,6 +7,7 @@ use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::process::ExitCode;
 
+use clap::CommandFactory;
 use clap::error::ErrorKind;
 
 use super::failure::{Failure, USAGE};
@@ -19,7 +20,12 @@ pub fn report(error: &clap::Error, args: &[OsString]) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     if wants_json(args) {
-        return Failure::usage(message(error, args)).report(true);
+        let failure = Failure::usage(message(error, args));
+        return if speaks_a_protocol(args) {
+            failure.report_aside(true)
+        } else {
+            failure.report(true)
+        };
     }
     if takes_text(args) {
         let text = format!("error: {}\n", message(error, args));
@@ -78,6 +84,18 @@ fn takes_text(args: &[OsString]) -> bool {
         || has("steer")
         || (has("agent") && has("run"))
         || (has("desktop") && TYPED.iter().any(|word| has(word)))
+}
+
+/// Whether standard output would belong to a protocol: see `Command::speaks_a_protocol`.
+fn speaks_a_protocol(args: &[OsString]) -> bool {
+    let cli = super::Cli::command();
+    let words = args.iter().skip(1).filter_map(|word| word.to_str());
+    let mut words = words.skip_while(|word| cli.find_subcommand(word).is_none());
+    match words.next() {
+        Some("relay" | "mcp") => true,
+        Some("browser") => words.any(|word| word == "mcp"),
+        _ => false,
+    }
 }
 
 fn wants_json(args: &[OsString]) -> bool {

@@ -6,6 +6,7 @@ use handover_store::{Flaw, VerifyReport, verify_dir};
 use super::context::{Context, block_on};
 use super::failure::Failure;
 use super::record::Record;
+use super::text::count;
 
 /// Digits of a head, a SHA-256.
 const HEAD_DIGITS: usize = 64;
@@ -49,11 +50,15 @@ pub fn run(args: Args, context: &Context) -> Result<(), Failure> {
 fn render(report: &VerifyReport) -> String {
     let (events, head) = (report.events, &report.head);
     if report.ok {
-        return format!("the record is whole: {events} events\nhead {head}\n");
+        return format!(
+            "the record is whole: {}\nhead {head}\n",
+            count(events, "event")
+        );
     }
     let mut text = format!(
-        "the record was altered: {} flaws in {events} events\n",
-        report.flaws
+        "the record was altered: {} in {}\n",
+        count(report.flaws, "flaw"),
+        count(events, "event")
     );
     for problem in &report.problems {
         let what = match problem.flaw {

@@ -27,6 +27,8 @@ use rmcp::transport::io::stdio;
 use link::Link;
 use server::Server;
 
+use crate::streams;
+
 /// Why the server ended other than by the end of its input.
 #[derive(Debug, thiserror::Error)]
 pub enum McpError {
@@ -52,7 +54,8 @@ pub async fn run(
     desktop: Option<String>,
     own: Option<AgentId>,
 ) -> Result<(), McpError> {
-    log_to_standard_error();
+    // Below warnings, the MCP library logs whole requests, and with them the text that an agent types.
+    streams::log_to_stderr("handover=info,rmcp=error");
     let server = Server::new(Link::new(locate), desktop, own);
     let running = match server.serve(stdio()).await {
         Ok(running) => running,
@@ -64,15 +67,4 @@ pub async fn run(
         Ok(QuitReason::Closed | QuitReason::Cancelled) => Ok(()),
         _ => Err(McpError::Broken),
     }
-}
-
-/// Standard output belongs to the protocol. The filter is fixed: below warnings, the MCP library
-/// logs whole requests, and with them the text that an agent types.
-fn log_to_standard_error() {
-    let subscriber = tracing_subscriber::fmt()
-        .with_writer(std::io::stderr)
-        .with_env_filter("handover=info,rmcp=error")
-        .without_time();
-    // A process that logs somewhere already keeps doing so.
-    let _ = subscriber.try_init();
 }

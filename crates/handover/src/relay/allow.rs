@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::value::RawValue;
 
-use super::records;
+use super::scan;
 
 /// Most names of tools that are kept; a server with more has none beyond.
 const MAX_KNOWN: usize = 10_000;
@@ -61,11 +61,11 @@ impl Allow {
     }
 
     /// Takes note of the tools in the result of `tools/list`. The latest list that names a tool counts.
-    pub(super) fn learn(&mut self, result: &RawValue) {
-        let Ok([Some(tools)]) = records::members(result.get(), &["tools"]) else {
+    pub(super) fn learn(&mut self, result: &str) {
+        let Ok([Some(tools)]) = scan::members(result, &["tools"]) else {
             return;
         };
-        let tools: Vec<&RawValue> = serde_json::from_str(tools.get()).unwrap_or_default();
+        let tools: Vec<&RawValue> = serde_json::from_str(tools).unwrap_or_default();
         for tool in tools {
             let Ok(tool) = serde_json::from_str::<Tool>(tool.get()) else {
                 continue;
@@ -143,7 +143,6 @@ mod tests {
             {"name":"Screen-Shot","annotations":{"readOnlyHint":true}},
             {"name":"click","annotations":{"readOnlyHint":false}},
             {"name":"type"}, 7]}"#;
-        let list: &RawValue = serde_json::from_str(list).unwrap();
         let mut none = Allow::new(Vec::new(), false);
         none.learn(list);
         assert!(!none.allows("list_pages"));
@@ -154,7 +153,7 @@ mod tests {
             assert!(!some.allows(tool), "{tool}");
         }
         let later = r#"{"tools":[{"name":"list_pages"}]}"#;
-        some.learn(serde_json::from_str(later).unwrap());
+        some.learn(later);
         assert!(!some.allows("list_pages"));
     }
 }

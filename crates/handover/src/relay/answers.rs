@@ -43,17 +43,38 @@ pub(super) fn too_late() -> Refusal {
     )
 }
 
-/// The call under `id` was under way when a person took control, and has ended. `said` is the server's
-/// own error, if it answered with one.
-pub(super) fn interrupted(id: &str, tool: &str, said: Option<&str>) -> String {
+/// How a call ended that was under way when a person took control.
+#[derive(Debug)]
+pub(super) enum Interrupted<'a> {
+    /// The server answered with this error.
+    Said(&'a str),
+    /// It did not answer, and was ended.
+    Ended,
+    /// It did not answer, was ended, and is started again.
+    Replaced,
+}
+
+/// The call under `id` was under way when a person took control, and has ended.
+pub(super) fn interrupted(id: &str, tool: &str, how: &Interrupted<'_>) -> String {
     let mut data = json!({ "code": ErrorCode::InterruptedByHuman, "tool": tool });
-    let said = said.and_then(|said| serde_json::from_str::<Value>(said).ok());
-    if let Some(said) = said {
-        data["server"] = said;
-    }
-    let message = "a person took control while the tool ran, so it was cancelled; some of what it does \
-                   may have happened. Wait for the hand-back, then look anew before you go on";
-    error(id, REFUSED, message, &data)
+    let what = match how {
+        Interrupted::Said(said) => {
+            if let Ok(said) = serde_json::from_str::<Value>(said) {
+                data["server"] = said;
+            }
+            "so it was cancelled"
+        }
+        Interrupted::Ended => "and its server did not say that it had stopped, so it was ended",
+        Interrupted::Replaced => {
+            "and its server did not say that it had stopped, so it was ended and is started again: what it \
+             kept in memory is lost"
+        }
+    };
+    let message = format!(
+        "a person took control while the tool ran, {what}; some of what the tool does may have happened. \
+         Wait for the hand-back, then look anew before you go on"
+    );
+    error(id, REFUSED, &message, &data)
 }
 
 /// A request will have no response, since the server has ended.
@@ -67,6 +88,17 @@ pub(super) fn problem(problem: &Problem) -> String {
     let id = problem.id.as_deref().unwrap_or("null");
     let data = json!({ "code": problem.code });
     error(id, problem.number, &problem.message, &data)
+}
+
+/// Asks the server for something by ourselves; `params` are JSON.
+pub(super) fn request(id: &str, method: &str, params: &str) -> String {
+    let (id, method) = (json!(id), json!(method));
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"method":{method},"params":{params}}}"#)
+}
+
+/// Tells the server that the client has taken note of how it greeted.
+pub(super) fn initialized() -> String {
+    r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#.to_owned()
 }
 
 /// Tells the server to give up a call.

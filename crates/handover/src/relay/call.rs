@@ -10,12 +10,16 @@ use super::records::Id;
 pub(super) const GRACE: Duration = Duration::from_millis(20);
 /// How long the host may take to give or refuse a permit.
 pub(super) const PERMIT_TIME: Duration = Duration::from_secs(3);
-/// How long after it was cancelled a call may stay unanswered while a person waits for control. Longer
-/// than a drain takes by default: the first takeover leaves such a server alone and is refused.
-pub(super) const CUT_OFF: Duration = Duration::from_secs(6);
+/// How long after it was cancelled a call may stay unanswered while a person waits for control. A server
+/// that obeys a cancellation is not to answer, and one that does not obey goes on: they look alike, and only
+/// that nothing of it runs any more is sure. By default a drain takes 5 s, in which there is time for that.
+pub(super) const CUT_OFF: Duration = Duration::from_secs(2);
+/// How soon it is asked again whether a person waits for control, while a call goes on that was cut off.
+pub(super) const ASK_AGAIN: Duration = Duration::from_millis(100);
 /// How long a call that its client cancelled may stay unanswered until it counts as ended, if nobody asks
 /// for control meanwhile: a server need not answer it.
 pub(super) const CLIENT_CANCEL: Duration = Duration::from_secs(30);
+
 /// A permit, as given on one connection to a host.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Permit {
@@ -45,6 +49,8 @@ pub(super) struct Call {
     pub(super) cancelled: Option<Duration>,
     /// Whether it was this relay that told it so.
     pub(super) by_us: bool,
+    /// When it was asked last whether a person still waits for control.
+    pub(super) asked: Option<Duration>,
 }
 
 /// How far a call has come.
@@ -69,6 +75,7 @@ impl Call {
             interrupted: None,
             cancelled: None,
             by_us: false,
+            asked: None,
         }
     }
 
@@ -81,6 +88,11 @@ impl Call {
     /// Whether the server has it.
     pub(super) fn is_sent(&self) -> bool {
         matches!(self.stage, Stage::Sent(_))
+    }
+
+    /// Whether the server was told to give it up since the host that had permitted it is gone.
+    pub(super) fn has_lost_its_host(&self) -> bool {
+        matches!(self.stage, Stage::Sent(None)) && self.by_us
     }
 
     /// Whether the host has not answered yet.
@@ -102,7 +114,10 @@ impl Call {
         match (&self.stage, self.interrupted, self.cancelled) {
             (Stage::Asking(since), ..) => Some(*since + PERMIT_TIME),
             (Stage::Sent(_), Some(at), None) => Some(at + GRACE),
-            (Stage::Sent(_), Some(_), Some(at)) => (!asking_draining).then(|| at + CUT_OFF),
+            (Stage::Sent(_), Some(_), Some(at)) => (!asking_draining).then(|| {
+                let again = self.asked.map(|asked| asked + ASK_AGAIN);
+                again.unwrap_or_default().max(at + CUT_OFF)
+            }),
             (Stage::Sent(Some(_)), None, Some(at)) => Some(at + CLIENT_CANCEL),
             _ => None,
         }

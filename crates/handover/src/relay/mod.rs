@@ -9,18 +9,21 @@ mod allow;
 mod answers;
 mod call;
 mod complaints;
-mod gate;
 #[cfg(test)]
-mod gate_tests;
+mod fuzzed;
+mod gate;
 mod link;
+mod memory;
 #[cfg(test)]
 mod properties;
 mod queue;
 mod records;
-mod redact;
+pub(crate) mod redact;
+mod scan;
 mod shell;
 mod splitter;
 mod stdio;
+mod to_server;
 mod upstream;
 
 use std::sync::Arc;
@@ -34,7 +37,9 @@ use link::{Link, Locate};
 use redact::Redactor;
 use shell::Shell;
 use stdio::Output;
-use upstream::Upstream;
+use upstream::{Program, Upstream};
+
+use crate::streams;
 
 /// What is relayed, and how.
 pub struct Options {
@@ -48,6 +53,15 @@ pub struct Options {
     pub allow_readonly: bool,
 }
 
+/// Who ended a relay, if not its server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Left {
+    /// The client has left, or told the relay to end.
+    Client,
+    /// Somebody interrupted it, as by Ctrl-C.
+    Interrupted,
+}
+
 /// Relays until the client or the server ends.
 ///
 /// `locate` finds the attach socket: that of the session it is given, else of the one that the command
@@ -55,31 +69,23 @@ pub struct Options {
 ///
 /// # Errors
 /// If the server cannot be started, or ended first.
-pub async fn run(options: Options, locate: Arc<Locate>) -> Result<(), Refusal> {
-    log_to_standard_error();
+pub async fn run(options: Options, locate: Arc<Locate>) -> Result<Left, Refusal> {
+    streams::log_to_stderr("handover=info,handover_host=info");
     let failed = |error: std::io::Error| Refusal::new(ErrorCode::Internal, error.to_string());
     // If the keeper is killed, what was below it comes to us, and is killed too.
     prctl::become_subreaper().map_err(failed)?;
-    let (upstream, piped) = Upstream::start(options.command).await?;
-    let link = Link::new(locate, options.desktop, upstream.keeper());
     let variables = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    let complaints = complaints::pass_on(piped.stderr, Redactor::new(variables)).map_err(failed)?;
+    let program = Program {
+        command: options.command,
+        redactor: Redactor::new(variables),
+    };
+    let server = Upstream::start(program.clone()).await?;
+    let link = Link::new(locate, options.desktop, server.0.keeper());
     let output = Output::start().map_err(failed)?;
     let input = stdio::input().map_err(failed)?;
     let gate = Gate::new(Allow::new(options.allow, options.allow_readonly));
-    let shell = Shell::new(gate, link, piped.stdin, output);
-    let ended = shell.run(input, upstream, piped.stdout).await;
-    complaints.finish().await;
-    ended
-}
-
-/// Standard output belongs to the protocol.
-fn log_to_standard_error() {
-    let subscriber = tracing_subscriber::fmt()
-        .with_writer(std::io::stderr)
-        .with_env_filter("handover=info,handover_host=info")
-        .without_time();
-    // A process that logs somewhere already keeps doing so.
-    let _ = subscriber.try_init();
+    Shell::new(gate, link, output, program)
+        .run(input, server)
+        .await
 }

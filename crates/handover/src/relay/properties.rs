@@ -53,7 +53,8 @@ fn relayed(pieces: &[&[u8]], from_client: bool) -> (Vec<u8>, Vec<u8>) {
     let mut lines = Splitter::new(MAX_RECORD);
     let (mut server, mut client) = (Vec::new(), Vec::new());
     for piece in pieces {
-        lines.push(piece, |piece| match piece {
+        lines.room().extend_from_slice(piece);
+        lines.split(|piece| match piece {
             Piece::Record(record) if from_client => gate.client_wrote(record, Duration::ZERO),
             Piece::Record(record) => gate.server_wrote(record),
             Piece::TooLong => panic!("too long"),
@@ -121,23 +122,41 @@ struct World {
     /// Requests that the client waits for.
     waits: HashMap<u8, usize>,
     ended: bool,
+    /// Whether a new server is to be told about.
+    replaced: bool,
 }
 
 impl World {
+    /// Does what the gate asks for until it asks for nothing more, as the loop around it does before it reads on.
     fn take(&mut self, gate: &mut Gate) {
-        for effect in gate.effects() {
-            match effect {
-                Effect::ToServer(record) => self.server_reads(&record),
-                Effect::ToClient(record) => self.client_reads(&record),
-                Effect::AskPermit { call, .. } => self.asked.push(call),
-                Effect::Complete(permit) => {
-                    assert!(self.given.contains(&permit), "never given: {permit:?}");
-                    assert!(self.complete.insert(permit), "given back twice");
-                }
-                Effect::AskDraining => gate.draining(true),
-                Effect::EndServer(_) => self.ended = true,
-                Effect::AskWatched { .. } => panic!("nothing is allowed"),
+        loop {
+            let effects = gate.effects();
+            if effects.is_empty() {
+                return;
             }
+            for effect in effects {
+                self.perform(effect, gate);
+            }
+        }
+    }
+
+    fn perform(&mut self, effect: Effect, gate: &mut Gate) {
+        match effect {
+            Effect::ToServer(record) => self.server_reads(&record),
+            Effect::ToClient(record) => self.client_reads(&record),
+            Effect::AskPermit { call, .. } => self.asked.push(call),
+            Effect::Complete(permit) => {
+                assert!(self.given.contains(&permit), "never given: {permit:?}");
+                assert!(self.complete.insert(permit), "given back twice");
+            }
+            Effect::Record { .. } => {}
+            Effect::AskDraining => gate.draining(true),
+            Effect::EndServer(_) => self.ended = true,
+            Effect::ReplaceServer(_) => {
+                self.at_server.clear();
+                self.replaced = true;
+            }
+            Effect::AskWatched { .. } => panic!("nothing is allowed"),
         }
     }
 
@@ -211,7 +230,7 @@ proptest! {
         let mut gate = Gate::new(Allow::new(Vec::new(), false));
         let mut world = World::default();
         let mut now = Duration::ZERO;
-        let mut permits = 0;
+        let (mut permits, mut link) = (0, 1);
         for step in steps {
             match step {
                 Step::Call { ids } => {
@@ -243,7 +262,7 @@ proptest! {
                 Step::Host { last, permits: true } if !world.asked.is_empty() => {
                     let at = if last { world.asked.len() - 1 } else { 0 };
                     permits += 1;
-                    let permit = Permit { link: 1, name: PermitName::from(format!("p{permits}")) };
+                    let permit = Permit { link, name: PermitName::from(format!("p{permits}")) };
                     world.given.push(permit.clone());
                     gate.permitted(world.asked.remove(at), Ok(permit));
                 }
@@ -260,7 +279,10 @@ proptest! {
                     let member = if fails { "error" } else { "result" };
                     gate.server_wrote(json!({"id": id, member: {}}).to_string().into_bytes());
                 }
-                Step::HostGone => gate.host_gone(now),
+                Step::HostGone => {
+                    gate.host_gone(link, now);
+                    link += 1;
+                }
                 Step::Wait(millis) => {
                     now += Duration::from_millis(millis.into());
                     gate.tick(now);
@@ -268,6 +290,13 @@ proptest! {
                 _ => {}
             }
             world.take(&mut gate);
+            if std::mem::take(&mut world.replaced) {
+                prop_assert!(
+                    world.waits.values().all(|waits| *waits == 0),
+                    "nobody waits for the old server"
+                );
+                gate.server_is_back(now);
+            }
             if world.ended {
                 break;
             }

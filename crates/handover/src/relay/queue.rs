@@ -48,7 +48,7 @@ impl Queue {
 
     /// Adds a record with its calls, each with its place in the batch.
     pub(super) fn push(&mut self, record: Vec<u8>, batch: bool, calls: Vec<(usize, CallId)>) {
-        self.bytes += record.len();
+        self.bytes += records::weight(&record);
         self.held.push_back(Held {
             record,
             batch,
@@ -76,7 +76,7 @@ impl Queue {
     /// The first record, if nothing in it is undecided.
     pub(super) fn next(&mut self) -> Option<Released> {
         let held = self.held.pop_front_if(|held| held.undecided == 0)?;
-        self.bytes -= held.record.len();
+        self.bytes -= records::weight(&held.record);
         Some(Released { held })
     }
 
@@ -127,7 +127,7 @@ impl Released {
         }
         let items = records::items(&record).into_iter().enumerate();
         let kept = items.filter(|(place, _)| !refused.contains_key(place));
-        let kept: Vec<&str> = kept.map(|(_, item)| item.get()).collect();
+        let kept: Vec<&str> = kept.map(|(_, item)| item).collect();
         (!kept.is_empty()).then(|| format!("[{}]", kept.join(",")).into_bytes())
     }
 }

@@ -8,14 +8,26 @@
 use std::fmt;
 
 use handover_protocol::ErrorCode;
-use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, Visitor};
-use serde_json::value::RawValue;
+
+use super::scan::{self, Cursor, Fault, Members};
 
 /// The longest record in bytes, its newline not counted.
 pub(super) const MAX_RECORD: usize = 16 << 20;
 
+/// What a record that waits takes beside its own bytes, about: empty ones must not pile up for nothing.
+const BESIDE: usize = 128;
+
+/// Most messages in a batch.
+const MAX_BATCH: usize = 10_000;
+
+/// The longest id as it is written, and the longest name of a tool, in bytes. They are kept while a call goes on.
+const MAX_NAME: usize = 1024;
+
 /// The method that acts.
 const CALL: &str = "tools/call";
+
+/// The method that gives a request up.
+const CANCELLED: &str = "notifications/cancelled";
 
 /// An id that a response repeats. Numbers that are equal are one id, however they are written.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -60,11 +72,11 @@ impl Problem {
     }
 
     /// The call of a tool cannot be passed on as it is.
-    fn bad_call(id: &RawValue, message: impl Into<String>) -> Self {
+    fn bad_call(id: &str, message: impl Into<String>) -> Self {
         Self {
             number: -32602,
             code: ErrorCode::BadParams,
-            id: Some(id.get().to_owned()),
+            id: Some(id.to_owned()),
             message: message.into(),
         }
     }
@@ -86,25 +98,27 @@ pub(super) enum Message<'a> {
     /// A request to run a tool.
     Call {
         id: Id,
-        raw_id: &'a RawValue,
+        raw_id: &'a str,
         tool: String,
     },
     /// Another request.
     Request {
         id: Id,
-        raw_id: &'a RawValue,
+        raw_id: &'a str,
         method: String,
+        params: Option<&'a str>,
     },
     /// A notification, or a request under the id null, which nothing can be answered to.
     Notification {
         method: String,
-        params: Option<&'a RawValue>,
+        /// The request that it cancels.
+        cancels: Option<Id>,
     },
     /// A response; without an id when the request could not be read.
     Response {
         id: Option<Id>,
-        result: Option<&'a RawValue>,
-        error: Option<&'a RawValue>,
+        result: Option<&'a str>,
+        error: Option<&'a str>,
     },
 }
 
@@ -115,8 +129,8 @@ pub(super) enum Record<'a> {
     Blank,
     /// One message.
     One(Message<'a>),
-    /// Several, with the text of each.
-    Batch(Vec<(&'a RawValue, Message<'a>)>),
+    /// Several.
+    Batch(Vec<Message<'a>>),
 }
 
 /// Reads a record of the client, without its newline.
@@ -140,61 +154,109 @@ pub(super) fn read(record: &[u8]) -> Result<Record<'_>, Problem> {
     match text.trim_ascii_start().as_bytes().first() {
         None => Ok(Record::Blank),
         Some(b'[') => {
-            let items: Vec<&RawValue> = serde_json::from_str(text).map_err(Problem::malformed)?;
-            let items = items
-                .into_iter()
-                .map(|item| Ok((item, message(item.get())?)));
+            let items = scan::elements(text, MAX_BATCH).map_err(Problem::malformed)?;
+            let items = items.into_iter().map(message);
             Ok(Record::Batch(items.collect::<Result<_, _>>()?))
         }
         Some(_) => Ok(Record::One(message(text)?)),
     }
 }
 
+/// How many bytes a record counts for while it waits.
+pub(super) fn weight(record: &[u8]) -> usize {
+    record.len() + BESIDE
+}
+
 /// The texts of the messages in a batch.
-pub(super) fn items(record: &[u8]) -> Vec<&RawValue> {
-    serde_json::from_slice(record).unwrap_or_default()
+pub(super) fn items(record: &[u8]) -> Vec<&str> {
+    let text = std::str::from_utf8(record).unwrap_or_default();
+    scan::elements(text, MAX_BATCH).unwrap_or_default()
+}
+
+/// What is looked for in `params`: what a call has, and what a cancellation.
+const IN_PARAMS: [&str; 3] = ["name", "task", "requestId"];
+
+type Params<'a> = Members<'a, { IN_PARAMS.len() }>;
+
+/// The members of a message, and those of its `params` if that is an object. Both are found in one pass.
+fn parts(text: &str) -> Result<([Option<&str>; 5], Option<Params<'_>>), Fault> {
+    const NAMES: [&str; 5] = ["id", "method", "params", "result", "error"];
+    const PARAMS: usize = 2;
+    let mut inner = None;
+    let mut cursor = Cursor::new(text);
+    let members = cursor.members(&NAMES, |cursor, index| {
+        if index != PARAMS || !cursor.is_at_object() {
+            return cursor.value();
+        }
+        let (written, members) =
+            cursor.passed(|cursor| cursor.members(&IN_PARAMS, |cursor, _| cursor.value()))?;
+        inner = Some(members);
+        Ok(written)
+    })?;
+    cursor.end()?;
+    Ok((members.clear()?, inner))
 }
 
 fn message(text: &str) -> Result<Message<'_>, Problem> {
-    let names = ["id", "method", "params", "result", "error"];
-    let [raw_id, method, params, result, error] =
-        members(text, &names).map_err(Problem::malformed)?;
+    let ([raw_id, method, params, result, error], inner) =
+        parts(text).map_err(Problem::malformed)?;
     let id = raw_id.map(identify).transpose()?.flatten();
     let Some(method) = method else {
         return Ok(Message::Response { id, result, error });
     };
     let method: String =
-        serde_json::from_str(method.get()).map_err(|_| Problem::invalid("`method` is no text"))?;
+        serde_json::from_str(method).map_err(|_| Problem::invalid("`method` is no text"))?;
+    if method.contains('\0') {
+        return Err(Problem::invalid("there is a null character in `method`"));
+    }
     let (Some(id), Some(raw_id)) = (id, raw_id) else {
         return if method == CALL {
             Err(Problem::invalid(
                 "a tool cannot be called without an id, under which the end of the call is told",
             ))
         } else {
-            Ok(Message::Notification { method, params })
+            let cancels = (method == CANCELLED).then(|| inner.and_then(cancelled));
+            Ok(Message::Notification {
+                method,
+                cancels: cancels.flatten(),
+            })
         };
     };
     if method != CALL {
-        return Ok(Message::Request { id, raw_id, method });
+        return Ok(Message::Request {
+            id,
+            raw_id,
+            method,
+            params,
+        });
     }
     let bad = |message: &str| Problem::bad_call(raw_id, message);
-    let params = params.ok_or_else(|| bad("the call names no tool"))?;
-    let [tool, task] = members(params.get(), &["name", "task"])
-        .map_err(|error| bad(&format!("the call cannot be read: {error}")))?;
-    if task.is_some_and(|task| task.get() != "null") {
+    let inner = inner.ok_or_else(|| bad("the call names no tool"))?;
+    let [tool, task, _] = inner
+        .clear()
+        .map_err(|fault| bad(&format!("the call cannot be read: {fault}")))?;
+    if task.is_some_and(|task| task != "null") {
         return Err(bad(
             "a call as a task goes on after its answer, so no person could take over safely; \
              call the tool without `task`",
         ));
     }
-    let tool = tool.and_then(|tool| serde_json::from_str(tool.get()).ok());
+    let tool = tool.and_then(|tool| serde_json::from_str::<String>(tool).ok());
     let tool = tool.ok_or_else(|| bad("the call names no tool"))?;
+    if tool.len() > MAX_NAME || tool.contains('\0') {
+        return Err(bad(&format!(
+            "the tool's name is longer than {MAX_NAME} bytes, or has a null character in it"
+        )));
+    }
     Ok(Message::Call { id, raw_id, tool })
 }
 
 /// `None` for null.
-fn identify(raw: &RawValue) -> Result<Option<Id>, Problem> {
-    let text = raw.get();
+fn identify(text: &str) -> Result<Option<Id>, Problem> {
+    if text.len() > MAX_NAME {
+        let message = format!("`id` is longer than {MAX_NAME} bytes");
+        return Err(Problem::invalid(message));
+    }
     match text.as_bytes().first() {
         Some(b'n') => Ok(None),
         Some(b'"') => Ok(serde_json::from_str(text).map(Id::Text).ok()),
@@ -220,95 +282,10 @@ fn number(text: &str) -> String {
     }
 }
 
-/// The request that a `notifications/cancelled` is about.
-pub(super) fn cancelled(params: Option<&RawValue>) -> Option<Id> {
-    let [id] = members(params?.get(), &["requestId"]).ok()?;
+/// The request that a cancellation with these parameters is about.
+fn cancelled(params: Params<'_>) -> Option<Id> {
+    let [.., id] = params.clear().ok()?;
     identify(id?).ok()?
-}
-
-/// Some members of an object, as they are written.
-pub(super) fn members<'a, const N: usize>(
-    text: &'a str,
-    names: &[&str; N],
-) -> serde_json::Result<[Option<&'a RawValue>; N]> {
-    let mut reader = serde_json::Deserializer::from_str(text);
-    let found = Members(names).deserialize(&mut reader)?;
-    reader.end()?;
-    Ok(found)
-}
-
-struct Members<'n, const N: usize>(&'n [&'n str; N]);
-
-impl<'de, const N: usize> DeserializeSeed<'de> for Members<'_, N> {
-    type Value = [Option<&'de RawValue>; N];
-
-    fn deserialize<D: serde::Deserializer<'de>>(self, reader: D) -> Result<Self::Value, D::Error> {
-        reader.deserialize_map(self)
-    }
-}
-
-impl<'de, const N: usize> Visitor<'de> for Members<'_, N> {
-    type Value = [Option<&'de RawValue>; N];
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut found = [None; N];
-        while let Some(name) = map.next_key_seed(Name(self.0))? {
-            let Some(index) = name else {
-                map.next_value::<IgnoredAny>()?;
-                continue;
-            };
-            if found[index].replace(map.next_value()?).is_some() {
-                let name = self.0[index];
-                return Err(Error::custom(format_args!("`{name}` is there twice")));
-            }
-        }
-        Ok(found)
-    }
-}
-
-/// Which of the names a member has.
-struct Name<'n>(&'n [&'n str]);
-
-impl<'de> DeserializeSeed<'de> for Name<'_> {
-    type Value = Option<usize>;
-
-    fn deserialize<D: serde::Deserializer<'de>>(self, reader: D) -> Result<Self::Value, D::Error> {
-        reader.deserialize_str(self)
-    }
-}
-
-impl Visitor<'_> for Name<'_> {
-    type Value = Option<usize>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a name")
-    }
-
-    fn visit_str<E: Error>(self, name: &str) -> Result<Self::Value, E> {
-        let index = self.0.iter().position(|known| resembles(name, known));
-        match index {
-            Some(index) if self.0[index] != name => Err(E::custom(format_args!(
-                "`{}` is written `{}`",
-                self.0[index],
-                name.escape_debug()
-            ))),
-            index => Ok(index),
-        }
-    }
-}
-
-/// Whether a reader that does not look at case takes `name` for `known`, which is in ASCII.
-fn resembles(name: &str, known: &str) -> bool {
-    let folded = name.chars().map(|letter| match letter {
-        'ſ' => 's',
-        '\u{212a}' => 'k',
-        letter => letter.to_ascii_lowercase(),
-    });
-    folded.eq(known.chars().map(|letter| letter.to_ascii_lowercase()))
 }
 
 #[cfg(test)]
@@ -345,7 +322,7 @@ mod tests {
 
     #[test]
     fn ids_of_different_types_differ() {
-        let id = |text: &str| identify(serde_json::from_str(text).unwrap()).unwrap();
+        let id = |text: &str| identify(text).unwrap();
         assert_eq!(id("1"), id("1.0"));
         assert_eq!(id("0"), id("-0"));
         assert_ne!(id("1"), id("\"1\""));
@@ -373,11 +350,35 @@ mod tests {
             r#"{"id":1,"method":"tools/call","params":{"name":"x","task":{}}}"#,
             r#"[[{"id":1,"method":"tools/call","params":{"name":"x"}}]]"#,
             r#"{"id":NaN,"method":"ping"}"#,
+            r#"{"id":1,"method":"ping","method\u0000":"tools/call","params":{"name":"x"}}"#,
+            r#"{"id":1,"method":"tools/call\u0000","params":{"name":"x"}}"#,
+            r#"{"id":1,"method":"tools/call","params":{"name":"x\u0000_screenshot"}}"#,
+            r#"{"id":"\ud800","method":"tools/call","params":{"name":"x"}}"#,
+            "\u{feff}{\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"x\"}}",
             "7",
         ] {
             problem(text);
         }
         assert!(from_client(b"{\"method\":\"\xff\"}").is_err());
+    }
+
+    #[test]
+    fn what_is_kept_is_short() {
+        let long = "x".repeat(MAX_NAME);
+        problem(&format!(r#"{{"id":"{long}","method":"ping"}}"#));
+        problem(&format!(
+            r#"{{"id":1{},"method":"ping"}}"#,
+            "0".repeat(MAX_NAME)
+        ));
+        let call = |tool: &str| {
+            format!(r#"{{"id":1,"method":"tools/call","params":{{"name":"{tool}"}}}}"#)
+        };
+        assert_eq!(problem(&call(&format!("{long}x"))).id.as_deref(), Some("1"));
+        assert!(matches!(one(&call(&long)), Message::Call { .. }));
+        let batch = |length: usize| format!("[{}]", vec!["{}"; length].join(","));
+        problem(&batch(MAX_BATCH + 1));
+        let full = batch(MAX_BATCH);
+        assert!(matches!(from_client(full.as_bytes()), Ok(Record::Batch(_))));
     }
 
     #[test]
@@ -402,7 +403,8 @@ mod tests {
         let batch = from_client(br#"[{"id":1,"method":"x"},{"id":null,"error":{}}]"#);
         assert!(matches!(batch, Ok(Record::Batch(items)) if items.len() == 2));
         assert_eq!(problem("{").number, -32700);
-        let params: &RawValue = serde_json::from_str(r#"{"requestId":"a"}"#).unwrap();
-        assert_eq!(cancelled(Some(params)), Some(Id::Text("a".into())));
+        let cancel = one(r#"{"method":"notifications/cancelled","params":{"requestId":"a"}}"#);
+        let a = Id::Text("a".into());
+        assert!(matches!(cancel, Message::Notification { cancels: Some(id), .. } if id == a));
     }
 }

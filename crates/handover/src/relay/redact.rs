@@ -1,4 +1,5 @@
-//! Taking secrets out of what a server complains about. What people paste into reports is often that.
+//! Taking secrets out of what a server complains about, and out of notices. What people paste into reports, and
+//! what commands agents ask permission for, is often that.
 //!
 //! Two kinds are known: the values of environment variables whose names say that they are secret, and
 //! what looks like a credential wherever it comes from. It is a net with holes, not a promise.
@@ -45,14 +46,14 @@ const BEGINNINGS: [(&str, usize); 14] = [
 ];
 
 /// Takes secrets out of lines.
-#[derive(Debug)]
-pub(super) struct Redactor {
+#[derive(Clone, Debug)]
+pub(crate) struct Redactor {
     values: Vec<String>,
 }
 
 impl Redactor {
     /// One that knows the secrets among these variables.
-    pub(super) fn new(environment: impl IntoIterator<Item = (String, String)>) -> Self {
+    pub(crate) fn new(environment: impl IntoIterator<Item = (String, String)>) -> Self {
         let secret = |name: &str| {
             let name = name.to_lowercase();
             let mut parts = SECRET_NAMES.iter().chain(&SECRET_VARIABLES);
@@ -67,7 +68,7 @@ impl Redactor {
     }
 
     /// The line without what is secret in it.
-    pub(super) fn clean(&self, line: &str) -> String {
+    pub(crate) fn clean(&self, line: &str) -> String {
         let mut line = line.to_owned();
         for value in &self.values {
             if line.contains(value.as_str()) {

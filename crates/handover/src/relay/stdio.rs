@@ -1,50 +1,58 @@
-//! The relay's own standard streams. Whatever they are, and whoever shares them, they are left as they
-//! were found: threads read and write them, and no flag is set.
+//! The relay's own standard streams.
 
 use std::io;
-use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rustix::buffer::spare_capacity;
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::io::Errno;
+use rustix::event::PollFlags;
 use tokio::sync::{Notify, mpsc, oneshot};
 
-/// Bytes read at once.
-const CHUNK: usize = 128 << 10;
+use super::records::{MAX_RECORD, weight};
+use super::splitter::{Piece, Splitter};
+use crate::streams::{patiently, thread, wait};
+
 /// A pipe of this many bytes takes large records in few pieces. The kernel may allow less.
 pub(super) const PIPE: usize = 1 << 20;
-/// Chunks read ahead.
+/// Reads ahead.
 const AHEAD: usize = 2;
 
-/// Starts to read standard input; the channel closes at its end.
+/// Starts to read standard input, and gives the records of each read; the channel closes at its end. What has no
+/// newline then is a record like any other: whether it is whole shows when it is read.
 ///
 /// # Errors
 /// If there is no thread to be had.
-pub(super) fn input() -> io::Result<mpsc::Receiver<Vec<u8>>> {
-    let (chunks, arriving) = mpsc::channel(AHEAD);
-    // If it is no pipe, or the kernel does not allow it, records only take more pieces.
+pub(super) fn input() -> io::Result<mpsc::Receiver<Vec<Piece>>> {
+    let (records, arriving) = mpsc::channel(AHEAD);
+    // If it is no pipe, or the kernel does not allow it, records only take more reads.
     let _ = rustix::pipe::fcntl_setpipe_size(rustix::stdio::stdin(), PIPE);
     let read = move || {
+        let mut splitter = Splitter::new(MAX_RECORD);
         loop {
-            let mut chunk = Vec::with_capacity(CHUNK);
-            match rustix::io::read(rustix::stdio::stdin(), spare_capacity(&mut chunk)) {
-                Ok(0) => return,
+            let stdin = rustix::stdio::stdin();
+            let read = patiently(stdin, PollFlags::IN, || {
+                rustix::io::read(stdin, spare_capacity(splitter.room()))
+            });
+            match read {
+                Ok(0) => {
+                    if let Some(rest) = splitter.rest() {
+                        // If nobody takes it any more, it is over anyway.
+                        let _ = records.blocking_send(vec![rest]);
+                    }
+                    return;
+                }
                 Ok(_) => {
-                    if chunks.blocking_send(chunk).is_err() {
+                    let mut found = Vec::new();
+                    splitter.split(|piece| found.push(piece));
+                    if !found.is_empty() && records.blocking_send(found).is_err() {
                         return;
                     }
                 }
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => wait(rustix::stdio::stdin(), PollFlags::IN),
                 Err(_) => return,
             }
         }
     };
-    std::thread::Builder::new()
-        .name("input".to_owned())
-        .spawn(read)?;
+    thread("input", read)?;
     Ok(arriving)
 }
 
@@ -84,15 +92,13 @@ impl Output {
                     nobody_reads.notify_one();
                     break;
                 }
-                waiting.fetch_sub(record.len(), Ordering::AcqRel);
+                waiting.fetch_sub(weight(&record), Ordering::AcqRel);
                 written.notify_one();
             }
             let _ = finish.send(());
         };
-        let name = |name: &str| std::thread::Builder::new().name(name.to_owned());
-        name("output").spawn(write)?;
-        // An error is reported though nothing is asked for.
-        name("hang-up").spawn(move || {
+        thread("output", write)?;
+        thread("hang-up", move || {
             wait(rustix::stdio::stdout(), PollFlags::empty());
             gone.notify_one();
         })?;
@@ -101,7 +107,7 @@ impl Output {
 
     /// Queues a record.
     pub(super) fn send(&self, record: Vec<u8>) {
-        self.waiting.fetch_add(record.len(), Ordering::AcqRel);
+        self.waiting.fetch_add(weight(&record), Ordering::AcqRel);
         // If nobody reads, that is told by `gone`.
         let _ = self.records.send(record);
     }
@@ -133,23 +139,10 @@ impl Output {
 }
 
 fn write_all(mut bytes: &[u8]) -> io::Result<()> {
+    let stdout = rustix::stdio::stdout();
     while !bytes.is_empty() {
-        match rustix::io::write(rustix::stdio::stdout(), bytes) {
-            Ok(length) => bytes = &bytes[length..],
-            Err(Errno::INTR) => {}
-            Err(Errno::AGAIN) => wait(rustix::stdio::stdout(), PollFlags::OUT),
-            Err(errno) => return Err(errno.into()),
-        }
+        let length = patiently(stdout, PollFlags::OUT, || rustix::io::write(stdout, bytes))?;
+        bytes = &bytes[length..];
     }
     Ok(())
-}
-
-/// Waits until a stream is ready for `events`, has an error, or its other end is gone.
-fn wait(stream: impl AsFd, events: PollFlags) {
-    loop {
-        let mut fds = [PollFd::new(&stream, events)];
-        if poll(&mut fds, None) != Err(Errno::INTR) {
-            return;
-        }
-    }
 }

@@ -10,8 +10,11 @@ use handover_host::keeper::pipes::{Piped, Pipes};
 use handover_host::keeper::wire::{Exit, Launch};
 use handover_host::system::dirs::Roots;
 use handover_protocol::{ErrorCode, Refusal};
+use tokio::net::unix::pipe;
 use tokio::sync::mpsc;
 
+use super::complaints::{self, Complaints};
+use super::redact::Redactor;
 use super::stdio::PIPE;
 
 /// A server that runs.
@@ -22,14 +25,34 @@ pub(super) struct Upstream {
     /// The server's own process.
     pid: u32,
     socket: PathBuf,
+    /// What it writes to its standard error.
+    complaints: Option<Complaints>,
+}
+
+/// What is said to it and by it.
+#[derive(Debug)]
+pub(super) struct Streams {
+    /// What it reads.
+    pub(super) stdin: pipe::Sender,
+    /// What it writes.
+    pub(super) stdout: pipe::Receiver,
+}
+
+/// What is started, and started again.
+#[derive(Clone, Debug)]
+pub(super) struct Program {
+    /// The server and its arguments.
+    pub(super) command: Vec<String>,
+    /// Takes secrets out of what it complains.
+    pub(super) redactor: Redactor,
 }
 
 impl Upstream {
-    /// Starts `command` in the present directory with the present environment.
+    /// Starts a server in the present directory with the present environment.
     ///
     /// # Errors
     /// If it cannot be started.
-    pub(super) async fn start(command: Vec<String>) -> Result<(Self, Piped), Refusal> {
+    pub(super) async fn start(program: Program) -> Result<(Self, Streams), Refusal> {
         let failed = |error: &dyn std::fmt::Display| {
             Refusal::new(
                 ErrorCode::Internal,
@@ -55,9 +78,10 @@ impl Upstream {
             events,
             pid: 0,
             socket: options.socket,
+            complaints: None,
         };
-        match upstream.launch(command, &runtime).await {
-            Ok(piped) => Ok((upstream, piped)),
+        match upstream.launch(program, &runtime).await {
+            Ok(streams) => Ok((upstream, streams)),
             Err(refusal) => {
                 upstream.end(Duration::ZERO).await;
                 Err(refusal)
@@ -65,28 +89,37 @@ impl Upstream {
         }
     }
 
-    async fn launch(&mut self, command: Vec<String>, runtime: &Path) -> Result<Piped, Refusal> {
+    async fn launch(&mut self, program: Program, runtime: &Path) -> Result<Streams, Refusal> {
         let failed =
             |error: &dyn std::fmt::Display| Refusal::new(ErrorCode::Internal, error.to_string());
         let pipes = Pipes::make(runtime).map_err(|error| failed(&error))?;
         let launch = Launch {
-            command,
+            command: program.command,
             cwd: std::env::current_dir().map_err(|error| failed(&error))?,
             env: environment(),
             log: PathBuf::from("/dev/null"),
             stdio: None,
             channel: None,
         };
-        let (process, piped) = self
+        let (
+            process,
+            Piped {
+                stdin,
+                stdout,
+                stderr,
+            },
+        ) = self
             .keeper
             .launch_piped(&launch, pipes)
             .await
             .map_err(|error| failed(&error))?;
         self.pid = process.pid;
         // Where the kernel does not allow it, records only take more pieces.
-        let _ = rustix::pipe::fcntl_setpipe_size(&piped.stdin, PIPE);
-        let _ = rustix::pipe::fcntl_setpipe_size(&piped.stdout, PIPE);
-        Ok(piped)
+        let _ = rustix::pipe::fcntl_setpipe_size(&stdin, PIPE);
+        let _ = rustix::pipe::fcntl_setpipe_size(&stdout, PIPE);
+        let complaints = complaints::pass_on(stderr, program.redactor);
+        self.complaints = Some(complaints.map_err(|error| failed(&error))?);
+        Ok(Streams { stdin, stdout })
     }
 
     /// The pid of its keeper.
@@ -124,6 +157,9 @@ impl Upstream {
                 pid = process.pid,
                 "a process of the server cannot be killed"
             );
+        }
+        if let Some(complaints) = self.complaints {
+            complaints.finish().await;
         }
         // Gone already, unless the keeper was killed.
         let _ = std::fs::remove_file(self.socket);

@@ -6,10 +6,10 @@ use std::time::Duration;
 use handover_control::Moment;
 use handover_protocol::codec::{Line, LineDecoder};
 use handover_protocol::envelope::{BadRequest, Id, Request, error_line, result_line};
+use handover_protocol::server::accept::stopped;
 use handover_protocol::server::calls::Calls;
 use handover_protocol::server::outlet::Outlet;
 use handover_protocol::{DesktopId, ErrorCode, MAX_REQUEST, Method, Refusal};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::Value;
 use tokio::net::UnixStream;
 use tokio::sync::watch;
@@ -20,10 +20,10 @@ use super::dispatch::{Call, Outcome, Shared, dispatch};
 use super::greeting::Greeting;
 use super::power;
 use super::refused::{self, Refused};
-use super::server::stopped;
 use crate::callers::{Caller, ConnectionId};
 use crate::system::clock;
 use crate::system::creds::{CredentialReader, Sender};
+use crate::system::hang_up::is_gone;
 
 /// How long a client that has stopped writing may take for the answers that are due to it.
 const LAST_ANSWERS: Duration = Duration::from_secs(10);
@@ -54,7 +54,7 @@ pub(super) async fn serve<S: Session>(
     let outlet = goodbye.outlet.clone();
     // A set of one, so that the writer ends with this task however that ends.
     let mut writer = JoinSet::new();
-    writer.spawn(write(outlet.clone(), Arc::clone(&stream)));
+    writer.spawn(outlet.clone().write_all(Arc::clone(&stream)));
     let mut connection = Connection {
         shared,
         id,
@@ -103,13 +103,6 @@ pub(super) async fn serve<S: Session>(
     // Acts that are under way come to their own end; what they were granted meanwhile is taken back.
     while let Some(()) = connection.calls.ended().await {
         goodbye.say();
-    }
-}
-
-async fn write(outlet: Outlet, stream: Arc<UnixStream>) {
-    if let Err(error) = outlet.write(&stream).await {
-        tracing::debug!(%error, "a client is gone");
-        outlet.close();
     }
 }
 
@@ -275,11 +268,4 @@ async fn answer<S: Session>(shared: Arc<Shared<S>>, call: Call, id: Option<Id>) 
 
 fn named_desktop(params: Option<&Value>) -> Option<DesktopId> {
     params?.get("desktop")?.as_str().map(DesktopId::from)
-}
-
-/// Whether the other side has closed altogether, and not only stopped writing.
-fn is_gone(stream: &UnixStream) -> bool {
-    let mut fds = [PollFd::new(stream, PollFlags::empty())];
-    let polled = poll(&mut fds, Some(&Timespec::default()));
-    polled.is_err() || fds[0].revents().intersects(PollFlags::HUP | PollFlags::ERR)
 }

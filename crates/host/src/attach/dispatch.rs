@@ -281,8 +281,8 @@ impl<S: Session> Shared<S> {
                 ),
             )
         } else {
-            Refusal::new(
-                ErrorCode::BadParams,
+            Refusal::bad_param(
+                "desktop",
                 format!(
                     "the session has several desktops, {}: name one as `desktop`",
                     listed(&names)

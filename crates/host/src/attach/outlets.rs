@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use handover_protocol::server::outlet::{Outlet, Together};
-use handover_protocol::{Interrupt, LeaseEnded, LeaseRequest, LeaseWarning};
+use handover_protocol::{Interrupt, LeaseEnded, LeaseRequest, LeaseRequestEnded, LeaseWarning};
 
 use crate::callers::ConnectionId;
 
@@ -17,6 +17,8 @@ pub enum Notice {
     LeaseWarning(LeaseWarning),
     /// Somebody asks the holder for control.
     LeaseRequest(LeaseRequest),
+    /// Nobody asks the holder any more.
+    LeaseRequestEnded(LeaseRequestEnded),
     /// A lease has ended.
     LeaseEnded(LeaseEnded),
 }
@@ -43,6 +45,7 @@ impl Outlets {
                 Notice::Interrupt(params) => outlet.notify("interrupt", params),
                 Notice::LeaseWarning(params) => outlet.notify("lease_warning", params),
                 Notice::LeaseRequest(params) => outlet.notify("lease_request", params),
+                Notice::LeaseRequestEnded(params) => outlet.notify("lease_request_ended", params),
                 Notice::LeaseEnded(params) => outlet.notify("lease_ended", params),
             }
         }

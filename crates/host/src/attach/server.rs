@@ -1,15 +1,15 @@
-//! The accept loop, and the end of all connections.
+//! The server of the attach socket: who is admitted, and the end of all connections.
 
 use std::io;
 use std::os::unix::net::UnixListener;
 use std::sync::Arc;
 use std::time::Duration;
 
-use handover_protocol::server::turn_away::Leaving;
+use handover_protocol::server::accept::{Admission, accept};
 use handover_store::Store;
 use tokio::net::UnixStream;
 use tokio::sync::watch;
-use tokio::task::{JoinError, JoinHandle, JoinSet};
+use tokio::task::JoinHandle;
 
 use super::boundary::Session;
 use super::connection::serve;
@@ -21,9 +21,6 @@ use crate::callers::{CallerKind, ConnectionId};
 use crate::requests::Requests;
 use crate::system::clock;
 use crate::system::creds::{self, Sender};
-
-/// How long to wait before accepting again when the process is out of descriptors or memory.
-const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
 
 /// What the server serves.
 #[derive(Debug)]
@@ -63,9 +60,13 @@ impl Server {
             outlets: parts.outlets,
             leases: Leases::default(),
         });
+        let (places, mut last) = (Places::new(parts.limits), 0);
         Ok(Self {
             stopping,
-            accepting: tokio::spawn(accept(listener, shared, parts.limits, stop)),
+            accepting: tokio::spawn(accept(listener, stop.clone(), move |stream, _| {
+                last += 1;
+                admit(&shared, &places, &stop, stream, ConnectionId(last))
+            })),
         })
     }
 
@@ -90,61 +91,25 @@ impl Drop for Server {
     }
 }
 
-async fn accept<S: Session>(
-    listener: tokio::net::UnixListener,
-    shared: Arc<Shared<S>>,
-    limits: ConnectionLimits,
-    mut stopping: watch::Receiver<bool>,
-) {
-    let mut connections = JoinSet::new();
-    let mut leaving = Leaving::default();
-    let places = Places::new(limits);
-    let mut last = 0;
-    loop {
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
-            Some(ended) = connections.join_next() => {
-                note_end(ended);
-                continue;
-            }
-            () = stopped(&mut stopping) => break,
-        };
-        match accepted {
-            Ok((stream, _)) => {
-                last += 1;
-                let id = ConnectionId(last);
-                let peer = peer(&stream);
-                match places.take(peer.pid, is_person(&*shared.session, peer, id)) {
-                    Ok(place) => {
-                        let served = serve(Arc::clone(&shared), stream, id, stopping.clone());
-                        connections.spawn(async move {
-                            let _place = place;
-                            served.await;
-                        });
-                    }
-                    Err(refusal) => leaving.turn_away(stream, refusal),
-                }
-            }
-            Err(error) => {
-                tracing::warn!(%error, "could not accept a connection");
-                tokio::time::sleep(ACCEPT_AGAIN).await;
-            }
+/// Serves the client behind `stream` as connection `id`, if there is a place for it.
+fn admit<S: Session>(
+    shared: &Arc<Shared<S>>,
+    places: &Places,
+    stop: &watch::Receiver<bool>,
+    stream: UnixStream,
+    id: ConnectionId,
+) -> Admission<impl Future<Output = ()> + use<S>> {
+    let peer = peer(&stream);
+    match places.take(peer.pid, is_person(&*shared.session, peer, id)) {
+        Ok(place) => {
+            let served = serve(Arc::clone(shared), stream, id, stop.clone());
+            Admission::Serve(async move {
+                let _place = place;
+                served.await;
+            })
         }
+        Err(refusal) => Admission::TurnAway(stream, refusal),
     }
-    drop(listener);
-    while connections.join_next().await.is_some() {}
-}
-
-fn note_end(ended: Result<(), JoinError>) {
-    if let Err(error) = ended {
-        tracing::error!(%error, "a connection failed");
-    }
-}
-
-/// Waits until the server ends.
-pub(super) async fn stopped(stopping: &mut watch::Receiver<bool>) {
-    // An error means that the server is dropped, which ends it as well.
-    let _ = stopping.wait_for(|stop| *stop).await;
 }
 
 /// Who connected, as far as the kernel says.

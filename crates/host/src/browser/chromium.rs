@@ -11,7 +11,7 @@ use super::pipe::Pipe;
 use crate::desktop::Programs;
 use crate::keeper::pipes::ChannelPipes;
 use crate::keeper::wire::Launch;
-use crate::xvnc::find_program;
+use crate::xvnc::{self, find_program};
 
 /// The programs that are looked for, in this order.
 const PROGRAMS: [&str; 4] = [
@@ -48,6 +48,9 @@ const ENVIRONMENT: &[&str] = &[
     "NO_PROXY",
 ];
 
+/// What Chromium logs before it gives up for want of a sandbox.
+const NO_SANDBOX: &str = "No usable sandbox";
+
 /// A browser that can be started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BrowserCommand {
@@ -57,7 +60,7 @@ pub struct BrowserCommand {
 }
 
 fn bad(message: impl Into<String>) -> Refusal {
-    Refusal::new(ErrorCode::BadParams, message)
+    Refusal::bad_param("browser", message)
 }
 
 /// The browser that shows `address` first, or an empty page if that is empty.
@@ -112,6 +115,7 @@ pub(super) async fn launch(
     let log = programs
         .logs
         .join(format!("{}-browser.log", programs.desktop));
+    let log_start = std::fs::metadata(&log).map_or(0, |log| log.len());
     let launch = Launch {
         command: words(command, &profile, size),
         cwd: profile.clone(),
@@ -130,13 +134,30 @@ pub(super) async fn launch(
     let mut pipe = Pipe::new(channel);
     match tokio::time::timeout(READY_WITHIN, first_page(&mut pipe)).await {
         Ok(Ok(())) => Ok(pipe),
-        Ok(Err(error)) => Err(unavailable(format!("{error}; see {}", log.display()))),
+        Ok(Err(error)) => Err(unavailable(why_it_ended(&error, &log, log_start))),
         Err(_) => Err(unavailable(format!(
             "no page within {} s; see {}",
             READY_WITHIN.as_secs(),
             log.display()
         ))),
     }
+}
+
+/// Why a browser ended during its start: the end of its log, and what to do about what often is the reason.
+fn why_it_ended(error: &std::io::Error, log: &Path, log_start: u64) -> String {
+    let tail = xvnc::log_tail(log, log_start);
+    let ended = if tail.contains(NO_SANDBOX) {
+        // Pages' scripts are not run without one behind the user's back.
+        "Chromium finds no sandbox that it may use; allow user namespaces (sudo sysctl kernel.unprivileged_userns_clone=1 \
+         user.max_user_namespaces=1000; where AppArmor restricts them, give Chromium a profile with `userns,`), or install the \
+         Debian package chromium-sandbox"
+            .to_owned()
+    } else if error.kind() == std::io::ErrorKind::UnexpectedEof {
+        "it ended during its start".to_owned()
+    } else {
+        error.to_string()
+    };
+    format!("{ended}; its log {} ends with:\n{tail}", log.display())
 }
 
 fn words(command: &BrowserCommand, profile: &Path, size: Size) -> Vec<String> {

@@ -19,6 +19,7 @@ use super::task::Event;
 use crate::callers::Caller;
 use crate::system::clock;
 use crate::system::creds::Sender;
+use crate::system::hang_up::is_gone;
 use crate::system::socket::BindError;
 
 /// How long a socket waits for its client.
@@ -29,6 +30,9 @@ pub(super) const MAX_MESSAGE: usize = 64 << 20;
 
 /// Bytes that may wait for a client to read them.
 const MAX_BACKLOG: usize = 256 << 20;
+
+/// How long a client that has stopped writing may take for the answers that are due to it.
+const LAST_ANSWERS: Duration = Duration::from_secs(10);
 
 /// Bytes read at once.
 const READ_BYTES: usize = 64 << 10;
@@ -56,8 +60,8 @@ impl Waiting {
     }
 
     /// The first process that connects and may.
-    async fn client(&self, admit: &AdmitClient) -> Option<(UnixStream, Caller)> {
-        let until = Instant::now() + UNUSED;
+    async fn client(&self, admit: &AdmitClient, within: Duration) -> Option<(UnixStream, Caller)> {
+        let until = Instant::now() + within;
         loop {
             let accepted = tokio::time::timeout_at(until, self.listener.accept());
             let (stream, _) = accepted.await.ok()?.ok()?;
@@ -118,7 +122,7 @@ pub(super) async fn serve(
     events: mpsc::Sender<Event>,
 ) {
     let client = tokio::select! {
-        client = waiting.client(&*admit) => client,
+        client = waiting.client(&*admit, UNUSED) => client,
         () = events.closed() => None,
     };
     let Some((stream, caller)) = client else {
@@ -127,7 +131,7 @@ pub(super) async fn serve(
     // One client, one socket.
     drop(waiting);
     tracing::info!(client = id.0, pid = caller.pid, "drives a browser");
-    let (reader, writer) = stream.into_split();
+    let (mut reader, writer) = stream.into_split();
     let (messages, written) = mpsc::unbounded_channel();
     let backlog = Arc::new(AtomicUsize::new(0));
     let outbox = Outbox {
@@ -146,8 +150,12 @@ pub(super) async fn serve(
     }
     let reading = async {
         // Dropped if the browser does not take it.
-        if is_ready.await.is_ok() {
-            read(id, reader, &events).await;
+        if is_ready.await.is_err() || !read(id, &mut reader, &events).await {
+            return;
+        }
+        // Whoever is gone has no use for answers, and nothing of theirs is to go on.
+        if !is_gone(reader.as_ref()) && events.send(Event::Finished(id)).await.is_ok() {
+            tokio::time::sleep(LAST_ANSWERS).await;
         }
     };
     tokio::select! {
@@ -159,25 +167,27 @@ pub(super) async fn serve(
     tracing::info!(client = id.0, "drives the browser no more");
 }
 
-async fn read(id: ClientId, mut reader: OwnedReadHalf, events: &mpsc::Sender<Event>) {
+/// Reads until there is nothing more to be read. Whether that is because the client writes no more.
+async fn read(id: ClientId, reader: &mut OwnedReadHalf, events: &mpsc::Sender<Event>) -> bool {
     let mut records = Records::new(MAX_MESSAGE);
     let mut buffer = vec![0; READ_BYTES];
     loop {
         match reader.read(&mut buffer).await {
-            Ok(0) | Err(_) => return,
+            Ok(0) => return true,
+            Err(_) => return false,
             Ok(read) => records.push(&buffer[..read]),
         }
         loop {
             match records.next_record() {
                 Ok(Some(message)) => {
                     if events.send(Event::Message(id, message)).await.is_err() {
-                        return;
+                        return false;
                     }
                 }
                 Ok(None) => break,
                 Err(error) => {
                     let _ = events.send(Event::TooLong(id, error)).await;
-                    return;
+                    return false;
                 }
             }
         }
@@ -196,5 +206,29 @@ async fn write(
         if written.is_err() {
             return;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_socket_that_nobody_may_use_or_uses_goes_away() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("cdp.sock");
+        let listener = std::os::unix::net::UnixListener::bind(&path).expect("a socket");
+        let waiting = Waiting::new(listener, path.clone()).expect("it listens");
+        let refuses = |_, _| {
+            Err(Refusal::new(
+                handover_protocol::ErrorCode::CallerRefused,
+                "not you",
+            ))
+        };
+        let _turned_away = UnixStream::connect(&path).await.expect("it is there");
+        let client = waiting.client(&refuses, Duration::from_millis(50)).await;
+        assert!(client.is_none());
+        drop(waiting);
+        assert!(!path.exists());
     }
 }

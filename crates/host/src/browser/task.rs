@@ -15,8 +15,8 @@ use super::pipe::Pipe;
 use crate::callers::Caller;
 use crate::desktop::{By, Permits};
 
-/// Messages of all clients that may wait for the task.
-pub(super) const QUEUE: usize = 64;
+/// Messages of all clients that may wait for the task. Each may be long.
+pub(super) const QUEUE: usize = 8;
 
 /// Bytes that may wait for the browser before clients are kept waiting.
 const MAX_BACKLOG: usize = 64 << 20;
@@ -25,7 +25,7 @@ const MAX_BACKLOG: usize = 64 << 20;
 /// notices, long enough for most commands.
 const GRACE: Duration = Duration::from_millis(250);
 
-/// How long what was cut off may take to end.
+/// How long reading commands may go on after that, until their answers are not waited for.
 const SETTLE: Duration = Duration::from_millis(250);
 
 /// Different commands whose refusals are recorded, for each client and epoch.
@@ -44,6 +44,8 @@ pub(super) enum Event {
     Message(ClientId, Vec<u8>),
     /// It sent one that is too long.
     TooLong(ClientId, TooLong),
+    /// It writes no more, and is gone once it has its last answers.
+    Finished(ClientId),
     /// It has closed its connection.
     Left(ClientId),
 }
@@ -52,6 +54,8 @@ struct Client {
     by: By,
     outbox: Outbox,
     ready: Option<oneshot::Sender<()>>,
+    /// It writes no more.
+    finished: bool,
     /// The commands whose refusals are on record, and in which epoch.
     recorded: (u64, BTreeSet<String>),
 }
@@ -129,9 +133,10 @@ impl Task {
                 Woken::Control(false) | Woken::Event(None) => break,
             }
             self.effects().await;
+            self.part().await;
         }
         // What it was doing has ended with it.
-        self.gate.abandon();
+        self.gate.ended();
         self.effects().await;
     }
 
@@ -139,6 +144,7 @@ impl Task {
     fn control(&mut self, control: Control, phase: Phase) {
         match (control, phase) {
             (Control::Agent, Phase::Draining) => {
+                self.gate.release();
                 if self.drain.is_none() && self.gate.is_busy() {
                     self.drain = Some(Drain::Waiting(Instant::now() + GRACE));
                 }
@@ -148,8 +154,10 @@ impl Task {
                 self.gate.open();
             }
             (Control::Human | Control::Paused, _) => {
-                self.drain = None;
                 self.gate.close();
+                // A pause waits for nothing, a takeover out of it does.
+                let busy = self.gate.is_busy();
+                self.drain = busy.then(|| Drain::CutOff(Instant::now() + SETTLE));
             }
         }
     }
@@ -161,7 +169,7 @@ impl Task {
                 Some(Drain::CutOff(Instant::now() + SETTLE))
             }
             Some(Drain::CutOff(_)) => {
-                self.gate.abandon();
+                self.gate.settle();
                 None
             }
             None => None,
@@ -181,6 +189,7 @@ impl Task {
                     by,
                     outbox,
                     ready: Some(ready),
+                    finished: false,
                     recorded: (0, BTreeSet::new()),
                 };
                 self.clients.insert(client, entry);
@@ -195,7 +204,24 @@ impl Task {
                 tracing::warn!(client = client.0, %error, "closes a browser's client");
                 self.close(client);
             }
+            Event::Finished(client) => {
+                if let Some(client) = self.clients.get_mut(&client) {
+                    client.finished = true;
+                }
+            }
             Event::Left(client) => self.close(client),
+        }
+    }
+
+    /// Parts with the clients that write no more and have all their answers.
+    async fn part(&mut self) {
+        let finished = self.clients.iter().filter(|(_, client)| client.finished);
+        let finished: Vec<ClientId> = finished.map(|(id, _)| *id).collect();
+        let answered = finished.into_iter().filter(|id| !self.gate.owes(*id));
+        let answered: Vec<ClientId> = answered.collect();
+        if !answered.is_empty() {
+            answered.into_iter().for_each(|client| self.close(client));
+            self.effects().await;
         }
     }
 

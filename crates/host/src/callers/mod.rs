@@ -398,12 +398,15 @@ mod tests {
         let Ok(first) = callers.identify(own(), ConnectionId(1), accepted) else {
             return; // This test itself runs below a keeper.
         };
-        let start = std::time::Instant::now();
-        for _ in 0..1000 {
-            let again = callers.identify(own(), ConnectionId(1), accepted).unwrap();
-            assert_eq!(again, first);
-        }
-        // Some µs each; the bound is for a busy machine.
-        assert!(start.elapsed() < Duration::from_millis(100));
+        let thousand = || {
+            let start = std::time::Instant::now();
+            for _ in 0..1000 {
+                let again = callers.identify(own(), ConnectionId(1), accepted).unwrap();
+                assert_eq!(again, first);
+            }
+            start.elapsed()
+        };
+        // Some µs each. A busy machine may hold up any one round, but not every one.
+        assert!((0..20).any(|_| thousand() < Duration::from_millis(100)));
     }
 }

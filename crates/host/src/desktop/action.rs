@@ -133,22 +133,22 @@ pub fn scroll(
         (Some(x), Some(y)) => bounds.point(x, y)?,
         (None, None) => pointer,
         _ => {
-            return Err(Refusal::new(
-                ErrorCode::BadParams,
+            return Err(Refusal::bad_param(
+                "x",
                 "`x` and `y` go together; give both, or neither to scroll where the pointer is",
             ));
         }
     };
     let (dx, dy) = (params.dx.unwrap_or(0), params.dy.unwrap_or(0));
     if (dx, dy) == (0, 0) {
-        return Err(Refusal::new(
-            ErrorCode::BadParams,
+        return Err(Refusal::bad_param(
+            "dy",
             "nothing to scroll; give `dy` (positive is down) or `dx` (positive is right) in wheel steps",
         ));
     }
     if dx.unsigned_abs().max(dy.unsigned_abs()) > MAX_SCROLL.unsigned_abs() {
-        return Err(Refusal::new(
-            ErrorCode::BadParams,
+        return Err(Refusal::bad_param(
+            "dx",
             format!("`dx` and `dy` are at most {MAX_SCROLL} wheel steps a call"),
         ));
     }
@@ -224,14 +224,14 @@ pub fn key(params: &DesktopKeyParams, lacks: Option<Keysym>) -> Result<Action, R
 pub fn type_text(params: &DesktopTypeParams, lacks: Option<Lacking>) -> Result<Action, Refusal> {
     let (text, chars) = (params.text.expose(), params.text.chars());
     if chars == 0 {
-        return Err(Refusal::new(
-            ErrorCode::BadParams,
+        return Err(Refusal::bad_param(
+            "text",
             "`text` is empty; give the text to type",
         ));
     }
     if chars > MAX_TEXT_CHARS {
-        return Err(Refusal::new(
-            ErrorCode::BadParams,
+        return Err(Refusal::bad_param(
+            "text",
             format!("`text` is over {MAX_TEXT_CHARS} characters; type it in parts"),
         ));
     }
@@ -249,7 +249,7 @@ pub fn type_text(params: &DesktopTypeParams, lacks: Option<Lacking>) -> Result<A
             let why = "no key and no paste gives it; send control keys with `desktop.key`";
             untypable(index, character, why)
         }
-        TypingError::TooLong { .. } => Refusal::new(ErrorCode::BadParams, error.to_string()),
+        TypingError::TooLong { .. } => Refusal::bad_param("text", error.to_string()),
     })?;
     let steps = match plan {
         TypingPlan::Keys(strokes) => script::keys(&strokes),

@@ -20,6 +20,7 @@ use super::command::{Command, Report};
 use super::input::{FenceId, Incoming, InputConnection};
 use super::links::Links;
 use super::observation::Observations;
+use super::overdue::Relayed;
 use super::person::WaitingInput;
 use super::takeover::Takeovers;
 use super::view::{ControlView, Copied, ViewerEvent};
@@ -32,8 +33,10 @@ pub(super) struct OutsidePermit {
     pub(super) by: By,
     pub(super) owner: OwnerId,
     pub(super) what: String,
-    /// Tells when the process that holds it has ended; dropped with the permit.
-    pub(super) _watching: JoinSet<()>,
+    /// If it ends with the tree of a relayed server.
+    pub(super) relayed: Option<Relayed>,
+    /// Tells when the process that holds it has ended, or has had its time; dropped with the permit.
+    pub(super) watching: JoinSet<()>,
 }
 
 /// The task's state. See the module's description.
@@ -47,6 +50,8 @@ pub(super) struct Actor {
     pub(super) observations: Observations,
     pub(super) acting: Acting,
     pub(super) outside: HashMap<PermitId, OutsidePermit>,
+    /// Since when somebody waits for the agents' permits to end, if anybody does.
+    pub(super) waiting_since: Option<Moment>,
     pub(super) takeovers: Takeovers,
     /// Which flush of the arbiter's each awaited fence shows.
     pub(super) flushes: Vec<(FenceId, FlushId)>,
@@ -131,13 +136,18 @@ impl Actor {
             }
         }
         self.deliver_waiting();
+        self.end_overdue(now);
         self.settle();
         self.publish();
     }
 
     /// When the task must look again at the latest.
     fn deadline(&self) -> Option<Moment> {
-        let ours = [self.arbiter.next_deadline(), self.acting.deadline()];
+        let ours = [
+            self.arbiter.next_deadline(),
+            self.acting.deadline(),
+            self.overdue_at(),
+        ];
         ours.into_iter().flatten().min()
     }
 

@@ -17,6 +17,7 @@ use super::action::Action;
 use super::by::By;
 use super::observation::Observer;
 use crate::display::x11::Locks;
+use crate::system::process::ProcessIdentity;
 
 /// Where an answer goes.
 pub type Answer<T> = oneshot::Sender<Result<T, Refusal>>;
@@ -63,6 +64,8 @@ pub enum Command {
         by: By,
         /// Whose processes do it.
         owner: OwnerId,
+        /// The keeper of these, if they are a relayed server's.
+        keeper: Option<ProcessIdentity>,
         /// Tells when they have ended.
         watching: JoinSet<()>,
         /// What it is, in a word.
@@ -235,6 +238,8 @@ pub enum Report {
         /// The lock keys.
         locks: Locks,
     },
+    /// The call of a relayed server that this permit was for is over.
+    CallOver(PermitId),
     /// Lock keys have to be pressed to be as they were before a takeover that
     /// is ending.
     Restore(Vec<Keysym>),

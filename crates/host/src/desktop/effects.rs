@@ -8,7 +8,7 @@ use handover_control::{
 };
 use handover_protocol::{
     ControlAcquireResult, ControlReturnResult, DesktopId, HandBack, Interrupt, LeaseEnded,
-    LeaseRequest, LeaseWarning, Window,
+    LeaseWarning, Window,
 };
 use tokio::sync::mpsc;
 
@@ -27,10 +27,6 @@ use crate::attach::Notice;
 use crate::display::X11Error;
 use crate::display::x11::Locks;
 use crate::system::clock;
-
-/// How long the picture at the end of a takeover may take. It is left out
-/// rather than control held back.
-const LAST_PICTURE_WITHIN: Duration = Duration::from_secs(1);
 
 /// How long a display that was sent keys is left to take them in.
 const LOOK_AGAIN: Duration = Duration::from_millis(1);
@@ -91,7 +87,10 @@ impl Actor {
 
     fn interrupt(&mut self, permit: PermitId) {
         self.acting.interrupt(Right::Permit(permit));
-        if let Some(outside) = self.outside.get(&permit) {
+        if let Some(outside) = self.outside.get_mut(&permit) {
+            if let Some(relayed) = &mut outside.relayed {
+                relayed.interrupted(clock::now());
+            }
             let notice = Notice::Interrupt(Interrupt {
                 permit: permit.to_string().into(),
             });
@@ -151,6 +150,7 @@ impl Actor {
             token,
             reply,
             survey,
+            ..
         } = asker;
         self.links.hooks.taken(&self.id, &by.name);
         self.takeovers.holder = Some(Holder {
@@ -197,6 +197,9 @@ impl Actor {
         let in_the_way = self.lease_view();
         if let Some(asker) = self.takeovers.askers.remove(&lease) {
             asker.survey.abort();
+            if let Some(holder) = asker.asks {
+                self.tell_request_ended(holder, &asker.by.name);
+            }
             let refusal = refuse::not_granted(&self.id, reason, in_the_way);
             // Whoever asked may have gone.
             let _ = asker.reply.send(Err(refusal));
@@ -336,33 +339,17 @@ impl Actor {
 
     fn warn(&mut self, lease: LeaseId, limit: Limit, left: Duration) {
         if let Some(holder) = &self.takeovers.holder {
-            let notice = Notice::LeaseWarning(LeaseWarning {
+            let warning = LeaseWarning {
                 lease_id: lease.to_string().into(),
                 limit: match limit {
                     Limit::Idle => handover_protocol::Limit::Idle,
                     Limit::Maximum => handover_protocol::Limit::Maximum,
                 },
                 left_ms: millis(left),
-            });
+            };
+            self.links.hooks.ending(&self.id, &holder.by.name, &warning);
+            let notice = Notice::LeaseWarning(warning);
             self.links.outlets.notify(holder.by.outlet(), &notice);
-        }
-    }
-
-    fn tell_holder(&mut self, holder: LeaseId, asker: LeaseId) {
-        // Told of before the asker is in the list: the request is one step of
-        // the arbiter's, its effects are done after it.
-        let Some(asking) = self.takeovers.askers.get(&asker) else {
-            return;
-        };
-        if let Some(holding) = &self.takeovers.holder
-            && holding.lease == holder
-        {
-            let notice = Notice::LeaseRequest(LeaseRequest {
-                lease_id: asker.to_string().into(),
-                from: asking.by.name.clone(),
-                note: asking.note.clone(),
-            });
-            self.links.outlets.notify(holding.by.outlet(), &notice);
         }
     }
 
@@ -384,6 +371,11 @@ impl Actor {
                 {
                     holder.windows = Some(windows);
                     holder.locks = locks;
+                }
+            }
+            Report::CallOver(permit) => {
+                if self.outside.remove(&permit).is_some() {
+                    self.arbiter.complete(clock::now(), permit);
                 }
             }
             Report::Restore(locks) => {
@@ -468,7 +460,7 @@ impl Ending {
         let (Some(x11), Some(before)) = (&self.links.x11, self.locks) else {
             return;
         };
-        survey::in_time(async {
+        survey::within(survey::LAST_LOOK_WITHIN, async {
             let differing = x11.locks().await?.differing(before);
             if !differing.is_empty() {
                 // The task may have ended.
@@ -499,7 +491,7 @@ impl Ending {
                 .map_err(|error| error.to_string())?;
             Ok::<_, String>(evidence.path.display().to_string())
         };
-        match tokio::time::timeout(LAST_PICTURE_WITHIN, picture).await {
+        match tokio::time::timeout(survey::LAST_LOOK_WITHIN, picture).await {
             Ok(Ok(path)) => Some(path),
             Ok(Err(error)) => {
                 tracing::warn!(desktop = %self.desktop, error, "no picture of the end");

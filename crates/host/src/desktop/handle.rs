@@ -192,8 +192,8 @@ impl DesktopHandle {
         params: ControlPermitParams,
     ) -> Result<(PermitId, handover_control::Epoch), Refusal> {
         if params.what.is_empty() || params.what.len() > MAX_WHAT {
-            return Err(Refusal::new(
-                ErrorCode::BadParams,
+            return Err(Refusal::bad_param(
+                "what",
                 format!("`what` is to say in up to {MAX_WHAT} bytes what will be done"),
             ));
         }
@@ -205,12 +205,16 @@ impl DesktopHandle {
             None => Holder::Process(process),
             Some(keeper) => Holder::below(keeper, process)?,
         };
+        if let Some(keeper) = holder.keeper() {
+            self.0.links.relayed.keep(keeper, process).await?;
+        }
         let by = By::from(caller);
         let owner = holder.owner(caller.connection);
         let watching = owners::watch(holder, owner, self.0.commands.downgrade());
         self.ask(|reply| Command::Permit {
             by,
             owner,
+            keeper: holder.keeper(),
             watching,
             what: params.what,
             reply,
@@ -228,6 +232,7 @@ impl DesktopHandle {
         self.ask(|reply| Command::Permit {
             by,
             owner: HOST,
+            keeper: None,
             watching: JoinSet::new(),
             what,
             reply,
@@ -254,6 +259,7 @@ impl DesktopHandle {
         let by = By::from(caller);
         let (lease, token) = terms::new_lease()?;
         let terms = terms::terms(&params, by.connection, lease, terms::hash(&token))?;
+        self.0.links.relayed.ended(terms.drain).await?;
         self.ask(|reply| {
             Command::Acquire(Ask {
                 by,

@@ -1,8 +1,11 @@
 //! What a desktop's task works with beside its display's input.
 
-use handover_protocol::{AgentId, DesktopId, HandBack, RequestId, RequestView};
+use std::sync::Arc;
+
+use handover_protocol::{AgentId, DesktopId, HandBack, LeaseWarning, RequestId, RequestView};
 use handover_store::Store;
 
+use super::former::RelayedServers;
 use crate::attach::Outlets;
 use crate::display::{Screen, X11};
 
@@ -26,6 +29,8 @@ pub trait Hooks: Send + Sync {
     fn taken(&self, desktop: &DesktopId, holder: &str);
     /// Control is back.
     fn handed_back(&self, desktop: &DesktopId, hand_back: &HandBack) -> HandedBack;
+    /// A person's control is about to end by a limit; `holder` is who, in words.
+    fn ending(&self, desktop: &DesktopId, holder: &str, warning: &LeaseWarning);
     /// Requests for a person at this desktop that nobody has dealt with.
     fn requests(&self, desktop: &DesktopId) -> Vec<RequestView>;
 }
@@ -41,6 +46,8 @@ pub struct Links {
     pub x11: Option<X11>,
     /// Reaches the clients of the host.
     pub outlets: Outlets,
+    /// The relayed servers whose calls are permitted.
+    pub relayed: Arc<RelayedServers>,
     /// The rest of the host.
-    pub hooks: std::sync::Arc<dyn Hooks>,
+    pub hooks: Arc<dyn Hooks>,
 }

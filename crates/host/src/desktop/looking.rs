@@ -18,6 +18,7 @@ use super::command::{Command, Look};
 use super::handle::DesktopHandle;
 use super::{refuse, survey};
 use crate::callers::Caller;
+use crate::display::x11::CALL_WITHIN;
 use crate::display::{Additions, CaptureError};
 
 impl DesktopHandle {
@@ -134,14 +135,15 @@ impl DesktopHandle {
         if pasted && params.method != Some(TypeMethod::Keys) {
             return None;
         }
-        // A display that does not answer will not take keys either, and says so
-        // then.
+        // A display that does not answer for so long will not take keys either,
+        // and says so then. One that is slow is waited for: what it has no key
+        // for it would drop in silence.
         let additions = match params.method {
             Some(TypeMethod::Keys) => Additions::Allowed,
             _ => Additions::Refused,
         };
         let text = params.text.expose();
-        let lacking = survey::in_time(x11.untypable(text, additions)).await??;
+        let lacking = survey::within(CALL_WITHIN, x11.untypable(text, additions)).await??;
         Some(Lacking {
             index: lacking.index,
             character: lacking.character,
@@ -152,6 +154,6 @@ impl DesktopHandle {
     pub(super) async fn lacks_key(&self, params: &DesktopKeyParams) -> Option<Keysym> {
         let x11 = self.0.links.x11.as_ref()?;
         let keys = action::chord(params).ok()?;
-        survey::in_time(x11.unpressable(keys)).await?
+        survey::within(CALL_WITHIN, x11.unpressable(keys)).await?
     }
 }

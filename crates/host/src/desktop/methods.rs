@@ -144,6 +144,7 @@ impl attach::Desktop for DesktopHandle {
     ) -> Result<ControlStatusResult, Refusal> {
         let by = Some(By::from(caller));
         let reason = PauseReason::Requested;
+        self.0.links.relayed.want();
         self.ask(|reply| Command::Pause { by, reason, reply }).await
     }
 
@@ -164,8 +165,8 @@ impl attach::Desktop for DesktopHandle {
         let (params, wait_ms) = params.split();
         let wait_ms = wait_ms.unwrap_or(DEFAULT_REQUEST_WAIT_MS);
         if wait_ms > MAX_REQUEST_WAIT_MS {
-            return Err(Refusal::new(
-                ErrorCode::BadParams,
+            return Err(Refusal::bad_param(
+                "waitMs",
                 format!("`waitMs` is {wait_ms}; give {MAX_REQUEST_WAIT_MS} milliseconds at most"),
             ));
         }
@@ -231,8 +232,8 @@ impl attach::Desktop for DesktopHandle {
         params: ControlCompleteParams,
     ) -> Result<ControlCompleteResult, Refusal> {
         let permit = terms::numbered(params.permit.as_str(), "p", 10).ok_or_else(|| {
-            Refusal::new(
-                ErrorCode::BadParams,
+            Refusal::bad_param(
+                "permit",
                 "`permit` is no permit's name; give the one that `control.permit` answered",
             )
         })?;

@@ -3,8 +3,8 @@
 //!
 //! A call comes in by [`DesktopHandle`], becomes a [`command`](self) to the
 //! task, and is done there: agents' actions as scripts of steps ([`acting`]),
-//! what people ask ([`requests`]), what the arbiter asks for ([`effects`]), a
-//! person's own input ([`person`]).
+//! what people ask ([`requests`]) and ask each other ([`exchange`]), what the
+//! arbiter asks for ([`effects`]), a person's own input ([`person`]).
 
 mod acting;
 mod action;
@@ -13,18 +13,22 @@ mod by;
 mod clipboard;
 mod command;
 mod effects;
+mod exchange;
+mod former;
 mod handle;
 mod input;
 mod links;
 mod looking;
 mod methods;
 mod observation;
+mod overdue;
 mod owners;
 mod permits;
 mod person;
 mod programs;
 mod record;
 mod refuse;
+mod relayed;
 mod requests;
 mod running;
 mod script;
@@ -39,6 +43,7 @@ pub(crate) use permits::Permits;
 
 pub use acting::MAX_QUEUED;
 pub use action::MAX_TEXT_CHARS;
+pub use former::RelayedServers;
 pub use handle::DesktopHandle;
 pub use links::{HandedBack, Hooks, Links};
 pub use programs::Programs;

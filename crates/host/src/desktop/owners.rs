@@ -3,21 +3,16 @@
 //! relayed server ends with that server's process tree instead, since the server goes on for a while
 //! after its relay was killed.
 
-use std::io;
-use std::time::Duration;
-
 use handover_control::OwnerId;
-use handover_protocol::{ErrorCode, Refusal};
-use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
+use handover_protocol::Refusal;
 use tokio::sync::mpsc::WeakSender;
 use tokio::task::JoinSet;
 
 use super::command::Command;
+use super::relayed;
 use crate::callers::ConnectionId;
-use crate::keeper::client::Keeper;
 use crate::keeper::{self, Owner};
-use crate::system::process::{self, ProcessIdentity, Stat};
+use crate::system::process::{ProcessIdentity, Stat};
 
 /// What has a permit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +35,14 @@ impl Holder {
         }
     }
 
+    /// The keeper, if it is one's tree.
+    pub(super) fn keeper(self) -> Option<ProcessIdentity> {
+        match self {
+            Self::Process(_) => None,
+            Self::Below(keeper) => Some(keeper),
+        }
+    }
+
     /// What is below the keeper `pid`, which must be that of a relayed server, and a child of `relay`.
     ///
     /// # Errors
@@ -51,23 +54,27 @@ impl Holder {
             .filter(|stat| matches!(keeper::kept_by(stat), Some(Owner::Relay(_))))
             .map(|stat| Self::Below(stat.identity()))
             .ok_or_else(|| {
-                Refusal::new(
-                    ErrorCode::BadParams,
+                Refusal::bad_param(
+                    "keeper",
                     format!("process {pid} is not the keeper of a server that the caller relays"),
                 )
             })
     }
 }
 
-/// How long until what is left of a tree whose keeper was killed is looked at again.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
-
 /// Tells the desktop when nothing of `holder` is left, until the set is dropped. Must be called within
 /// a tokio runtime.
 pub(super) fn watch(holder: Holder, owner: OwnerId, commands: WeakSender<Command>) -> JoinSet<()> {
+    if let Holder::Below(keeper) = holder {
+        relayed::follow(keeper);
+    }
     let mut watching = JoinSet::new();
     watching.spawn(async move {
-        if let Err(error) = gone(holder).await {
+        let gone = match holder {
+            Holder::Process(process) => relayed::ended(process).await,
+            Holder::Below(keeper) => relayed::empty(relayed::follow(keeper)).await,
+        };
+        if let Err(error) = gone {
             // Then its permits last until they are completed, or the drain's budget is over.
             tracing::warn!(?holder, %error, "the owner of a permit cannot be watched");
             return;
@@ -78,39 +85,4 @@ pub(super) fn watch(holder: Holder, owner: OwnerId, commands: WeakSender<Command
         }
     });
     watching
-}
-
-async fn gone(holder: Holder) -> io::Result<()> {
-    let keeper = match holder {
-        Holder::Process(process) => return ended(process).await,
-        Holder::Below(keeper) => keeper,
-    };
-    // A keeper ends when its tree is empty, unless it is killed.
-    ended(keeper).await?;
-    let boot = process::boot_id()?;
-    loop {
-        let left = Keeper::kill_leftovers_of(keeper, boot).await;
-        if left.is_empty() {
-            return Ok(());
-        }
-        tracing::warn!(
-            keeper = keeper.pid,
-            left = left.len(),
-            "processes of a relayed server cannot be killed"
-        );
-        tokio::time::sleep(LOOK_AGAIN).await;
-    }
-}
-
-async fn ended(process: ProcessIdentity) -> io::Result<()> {
-    let fd = match process.open() {
-        Ok(fd) => fd,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(error),
-    };
-    // SAFETY: `OwnedFd` always answers the same descriptor and closes it only when it is dropped,
-    // which `AsyncFd` does after it has removed it from the reactor.
-    let fd = unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) }?;
-    fd.readable().await?.retain_ready();
-    Ok(())
 }

@@ -42,6 +42,7 @@ impl Permits {
         self.tell(Command::Permit {
             by: by.clone(),
             owner: HOST,
+            keeper: None,
             watching: JoinSet::new(),
             what: what.to_owned(),
             reply: answer,

@@ -46,10 +46,6 @@ pub struct Programs {
     pub launches: AtomicU64,
 }
 
-fn bad(message: impl Into<String>) -> Refusal {
-    Refusal::new(ErrorCode::BadParams, message)
-}
-
 impl Programs {
     /// What is to be launched, checked.
     ///
@@ -62,7 +58,8 @@ impl Programs {
         x11: Option<&X11>,
     ) -> Result<Launch, Refusal> {
         let Some(program) = params.command.first().filter(|name| !name.is_empty()) else {
-            return Err(bad(
+            return Err(Refusal::bad_param(
+                "command",
                 "`command` is empty; give the program and its arguments as a list",
             ));
         };
@@ -73,27 +70,37 @@ impl Programs {
             .chain(extra.keys())
             .chain(extra.values());
         if words.clone().count() > MAX_WORDS || words.clone().any(|word| word.len() > MAX_WORD) {
-            return Err(bad(format!(
-                "`command` and `env` are limited to {MAX_WORDS} words of {MAX_WORD} bytes"
-            )));
+            return Err(Refusal::bad_param(
+                "command",
+                format!("`command` and `env` are limited to {MAX_WORDS} words of {MAX_WORD} bytes"),
+            ));
         }
         if words.clone().any(|word| word.contains('\0')) {
-            return Err(bad("`command` and `env` cannot hold a zero byte"));
+            return Err(Refusal::bad_param(
+                "command",
+                "`command` and `env` cannot hold a zero byte",
+            ));
         }
         if let Some(name) = extra
             .keys()
             .find(|name| name.is_empty() || name.contains('='))
         {
-            return Err(bad(format!(
-                "`env` has {name:?}, which no variable can be called; give a name without `=`"
-            )));
+            return Err(Refusal::bad_param(
+                "env",
+                format!(
+                    "`env` has {name:?}, which no variable can be called; give a name without `=`"
+                ),
+            ));
         }
         let cwd = match &params.cwd {
             Some(cwd) => self.project_dir.join(cwd),
             None => self.project_dir.clone(),
         };
         if !cwd.is_dir() {
-            return Err(bad(format!("`cwd` {} is no directory", cwd.display())));
+            return Err(Refusal::bad_param(
+                "cwd",
+                format!("`cwd` {} is no directory", cwd.display()),
+            ));
         }
         let base = std::env::vars_os().filter_map(|(name, value)| {
             Some((name.into_string().ok()?, value.into_string().ok()?))
@@ -114,9 +121,10 @@ impl Programs {
             program.clone()
         };
         if xvnc::find_program(&findable).is_none() {
-            return Err(bad(format!(
-                "there is no executable program {program:?}; install it, or give its path"
-            )));
+            return Err(Refusal::bad_param(
+                "command",
+                format!("there is no executable program {program:?}; install it, or give its path"),
+            ));
         }
         if params.untrusted.unwrap_or(false) {
             self.distrust(&mut env, x11).await?;
@@ -183,11 +191,14 @@ impl Programs {
     /// `bad_params` if it cannot be started, `internal` if the keeper fails.
     pub async fn launch(&self, launch: Launch) -> Result<(u32, String), Refusal> {
         let process = self.keeper.launch(&launch).await.map_err(|error| {
-            bad(format!(
-                "failed to launch {:?} on desktop {}: {error}",
-                launch.command.first().map_or("", String::as_str),
-                self.desktop
-            ))
+            Refusal::bad_param(
+                "command",
+                format!(
+                    "failed to launch {:?} on desktop {}: {error}",
+                    launch.command.first().map_or("", String::as_str),
+                    self.desktop
+                ),
+            )
         })?;
         Ok((process.pid, launch.log.display().to_string()))
     }

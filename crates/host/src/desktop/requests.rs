@@ -12,6 +12,7 @@ use super::action::Action;
 use super::actor::{Actor, OutsidePermit};
 use super::by::By;
 use super::command::{Answer, Ask, Command, LeaseProof, Look};
+use super::overdue::Relayed;
 use super::record;
 use super::running::{Right, Running};
 use super::survey;
@@ -38,6 +39,7 @@ impl Actor {
             Command::Permit {
                 by,
                 owner,
+                keeper,
                 watching,
                 what,
                 reply,
@@ -46,7 +48,8 @@ impl Actor {
                     by,
                     owner,
                     what,
-                    _watching: watching,
+                    relayed: keeper.map(Relayed::new),
+                    watching,
                 };
                 self.outside_permit(outside, reply);
             }
@@ -113,7 +116,10 @@ impl Actor {
                     self.arbiter.refuse(now, lease.0, lease.1)
                 };
                 match outcome {
-                    Ok(()) => self.takeovers.settlers.push(reply),
+                    Ok(()) => {
+                        self.request_answered(lease.0);
+                        self.takeovers.settlers.push(reply);
+                    }
                     Err(refused) => {
                         let refusal = self.refused(refused);
                         answer(reply, Err(refusal));
@@ -200,8 +206,8 @@ impl Actor {
             .get(&permit)
             .is_some_and(|outside| by.is_none_or(|by| by.connection == outside.by.connection));
         if !own {
-            let refusal = Refusal::new(
-                ErrorCode::BadParams,
+            let refusal = Refusal::bad_param(
+                "permit",
                 format!("permit {permit} is not outstanding on this connection"),
             );
             return answer(reply, Err(refusal));
@@ -219,8 +225,8 @@ impl Actor {
     }
 
     fn viewer_unknown(&self) -> Refusal {
-        Refusal::new(
-            ErrorCode::BadParams,
+        Refusal::bad_param(
+            "viewer",
             format!(
                 "desktop {} has no such viewer; open one with `view.open` and name it",
                 self.id
@@ -245,6 +251,10 @@ impl Actor {
                 ErrorCode::HumanLeaseHeld,
                 format!("this connection has control of desktop {} already", self.id),
             );
+            let refusal = match self.lease_view() {
+                Some(lease) => refusal.with("lease", lease),
+                None => refusal,
+            };
             return answer(ask.reply, Err(refusal));
         }
         let asked = if ask.of_holder {
@@ -263,6 +273,7 @@ impl Actor {
             token: ask.token,
             reply: ask.reply,
             survey: tokio::spawn(survey::survey(self.links.clone())),
+            asks: None,
         };
         self.takeovers.askers.insert(lease, asker);
     }
@@ -425,6 +436,7 @@ impl Actor {
 
     fn connection_gone(&mut self, connection: ControllerId, now: Moment) {
         self.arbiter.controller_gone(now, connection);
+        self.relay_lost(connection);
     }
 }
 

@@ -141,6 +141,7 @@ pub async fn start(
         observations: Observations::new(parts.observe_guard, beginning.recovered),
         acting: Acting::default(),
         outside: Default::default(),
+        waiting_since: None,
         takeovers: Takeovers::default(),
         flushes: Vec::new(),
         viewers: Default::default(),

@@ -8,10 +8,16 @@ use handover_protocol::{ForeignClient, Window};
 
 use super::links::Links;
 use super::takeover::Survey;
+use crate::display::x11::CALL_WITHIN;
 
 /// How long a look may take. Nothing waits for more: a display that is slow to
 /// tell of its windows must not hold control up.
 const LOOK_WITHIN: Duration = Duration::from_millis(300);
+
+/// How long each of the last looks of a takeover may take, its picture among
+/// them: longer, since agents go on with what was found and put in order then.
+/// What takes longer still is left out rather than control held back.
+pub const LAST_LOOK_WITHIN: Duration = CALL_WITHIN;
 
 /// The programs and windows on the display, as far as they can be read.
 pub async fn survey(links: Arc<Links>) -> Survey {
@@ -50,24 +56,32 @@ fn command_of(pid: u32) -> Option<String> {
     Some(name.trim_end().to_owned())
 }
 
-/// Empties the clipboard on the X side: selections that are no RFB clipboard,
-/// and the cut buffers.
+/// Empties the clipboard on the X side at the end of a takeover: selections that
+/// are no RFB clipboard, and the cut buffers.
 pub async fn clear_clipboard(links: &Links) {
     if let Some(x11) = &links.x11 {
-        in_time(x11.clear_clipboard()).await;
+        within(LAST_LOOK_WITHIN, x11.clear_clipboard()).await;
     }
 }
 
-/// The windows on the display, if they can be read.
+/// The windows on the display at the end of a takeover, if they can be read.
 pub async fn windows(links: &Links) -> Option<Vec<Window>> {
-    in_time(links.x11.as_ref()?.windows()).await
+    within(LAST_LOOK_WITHIN, links.x11.as_ref()?.windows()).await
 }
 
 /// What is seen, if it is seen in time.
 pub async fn in_time<T, E: std::fmt::Display>(
     looking: impl Future<Output = Result<T, E>>,
 ) -> Option<T> {
-    match tokio::time::timeout(LOOK_WITHIN, looking).await {
+    within(LOOK_WITHIN, looking).await
+}
+
+/// What is seen, if it is seen within `bound`.
+pub async fn within<T, E: std::fmt::Display>(
+    bound: Duration,
+    looking: impl Future<Output = Result<T, E>>,
+) -> Option<T> {
+    match tokio::time::timeout(bound, looking).await {
         Ok(Ok(seen)) => Some(seen),
         Ok(Err(error)) => {
             tracing::warn!(%error, "failed to look at the display");

@@ -42,6 +42,8 @@ pub struct Asker {
     pub(super) token: Hidden,
     pub(super) reply: Answer<ControlAcquireResult>,
     pub(super) survey: JoinHandle<Survey>,
+    /// The lease whose holder was told of it and has not been told yet that it is over.
+    pub(super) asks: Option<LeaseId>,
 }
 
 /// The person in control.

@@ -33,8 +33,8 @@ fn within(name: &str, value: u64, (least, most): (u64, u64)) -> Result<Duration,
     if (least..=most).contains(&value) {
         return Ok(Duration::from_millis(value));
     }
-    Err(Refusal::new(
-        ErrorCode::BadParams,
+    Err(Refusal::bad_param(
+        name,
         format!("`{name}` is {value}; give {least} to {most} milliseconds"),
     ))
 }
@@ -45,8 +45,8 @@ fn within(name: &str, value: u64, (least, most): (u64, u64)) -> Result<Duration,
 /// `bad_params`.
 pub fn check_note(note: Option<&str>) -> Result<(), Refusal> {
     match note {
-        Some(note) if note.len() > MAX_NOTE => Err(Refusal::new(
-            ErrorCode::BadParams,
+        Some(note) if note.len() > MAX_NOTE => Err(Refusal::bad_param(
+            "note",
             format!(
                 "`note` is {} bytes; shorten it to {MAX_NOTE} at most",
                 note.len()
@@ -105,8 +105,8 @@ pub fn viewer_id(name: &ViewerName) -> Result<ViewerId, Refusal> {
     numbered(name.as_str(), "v", 10)
         .map(ViewerId)
         .ok_or_else(|| {
-            Refusal::new(
-                ErrorCode::BadParams,
+            Refusal::bad_param(
+                "viewer",
                 "`viewer` is no viewer's name; give the one that `view.open` answered",
             )
         })
@@ -137,8 +137,8 @@ pub fn named(
     match (name, token) {
         (Some(name), Some(token)) => proof(name, token).map(Some),
         (None, None) => Ok(None),
-        _ => Err(Refusal::new(
-            ErrorCode::BadParams,
+        _ => Err(Refusal::bad_param(
+            "leaseId",
             "`leaseId` and `token` go together; give both or neither",
         )),
     }

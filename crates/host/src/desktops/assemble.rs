@@ -159,6 +159,7 @@ impl DesktopSet {
                 screen: screen.clone(),
                 x11: server.x11,
                 outlets: shared.outlets.clone(),
+                relayed: shared.relayed.clone(),
                 hooks: shared.hooks.clone(),
             },
             programs: server.programs,

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use handover_control::Epoch;
-use handover_protocol::{DesktopId, ErrorCode, Refusal, Size};
+use handover_protocol::{DesktopId, Refusal, Size};
 use handover_rfb::gate;
 use handover_rfb::handshake::Credentials;
 
@@ -36,8 +36,8 @@ pub fn address(target: &str) -> Result<Address, Refusal> {
     let port = target.rsplit_once(':').filter(|(host, _)| !host.is_empty());
     match port.map(|(_, port)| port.parse::<u16>()) {
         Some(Ok(port)) if port > 0 => Ok(Address::Tcp(target.to_owned())),
-        _ => Err(Refusal::new(
-            ErrorCode::BadParams,
+        _ => Err(Refusal::bad_param(
+            "attach",
             format!(
                 "`attach` is {target:?}; give unix:/PATH of an RFB server's socket, or HOST:PORT"
             ),

@@ -58,7 +58,7 @@ impl DesktopSet {
         let window_manager = WindowManager::from_option(params.wm.as_deref());
         let window_manager = window_manager
             .command()
-            .map_err(|error| Refusal::new(ErrorCode::BadParams, error.to_string()))?;
+            .map_err(|error| Refusal::bad_param("wm", error.to_string()))?;
         let place = self.place()?;
         // The highest so far, should two be made at once.
         stored::keep_last_number(&self.shared.store, self.places.last())

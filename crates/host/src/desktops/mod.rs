@@ -20,7 +20,7 @@ use self::places::{Place, Places};
 use crate::attach::Outlets;
 use crate::browser::AdmitClient;
 use crate::callers::{Caller, CallerKind};
-use crate::desktop::{DesktopHandle, Hooks};
+use crate::desktop::{DesktopHandle, Hooks, RelayedServers};
 use crate::session::SessionPaths;
 use crate::viewer::Admit;
 use crate::xvnc::DesktopFiles;
@@ -42,6 +42,8 @@ pub struct Shared {
     pub store: Store,
     /// The clients of the host.
     pub outlets: Outlets,
+    /// The relayed servers whose calls are permitted.
+    pub relayed: Arc<RelayedServers>,
     /// The rest of the host.
     pub hooks: Arc<dyn Hooks>,
     /// Who may connect to a viewer's socket.

@@ -363,6 +363,25 @@ impl Keeper {
         }
     }
 
+    /// The same for a keeper of this boot that another program has started; `seen` is what was below it at
+    /// the last looks.
+    pub async fn kill_leftovers_seen(
+        ended: ProcessIdentity,
+        seen: HashSet<ProcessIdentity>,
+    ) -> Vec<ProcessIdentity> {
+        let group = Cgroup::of_ended(ended);
+        leftovers::kill(ended, seen, group.as_ref()).await
+    }
+
+    /// Ends what is below a living keeper that another program has started, and then the keeper, without
+    /// asking either of them: TERM, after `grace` KILL. Each is verified by its start time.
+    pub async fn end_of_another(keeper: ProcessIdentity, grace: Duration) {
+        let ending = tokio::task::spawn_blocking(move || super::tree::end_of(keeper, grace));
+        if let Err(error) = ending.await {
+            tracing::error!(%error, keeper = keeper.pid, "a keeper's tree was not ended");
+        }
+    }
+
     async fn call<T: DeserializeOwned>(
         &self,
         request: &Request,

@@ -26,28 +26,47 @@ pub(super) fn end_below(
     grace: Duration,
     pause: impl Fn(Duration),
 ) -> Vec<ProcessIdentity> {
-    let others = |living: Vec<Stat>| -> Vec<ProcessIdentity> {
+    let everything = || below(root);
+    let others = || {
+        let mut living = below(root);
+        living.retain(|identity| Some(*identity) != last);
         living
-            .iter()
-            .map(Stat::identity)
-            .filter(|identity| Some(*identity) != last)
-            .collect()
     };
-    let everything = |living: Vec<Stat>| living.iter().map(Stat::identity).collect();
-    let survivors = end_set(root, others, grace, &pause);
+    let survivors = end_set(others, grace, &pause);
     if last.is_none() {
         return survivors;
     }
-    end_set(root, everything, grace, &pause)
+    end_set(everything, grace, &pause)
+}
+
+/// Ends everything below another's `keeper` in the same way, be the keeper stopped or not, and then kills
+/// the keeper itself. Does nothing if that has ended. Waits without a runtime: at most `grace` and five
+/// seconds.
+pub(super) fn end_of(keeper: ProcessIdentity, grace: Duration) {
+    let look = || {
+        let living = below(keeper.pid);
+        // Only if it is alive after the look, was the look not at a later process of that number.
+        if keeper.is_alive() {
+            living
+        } else {
+            Vec::new()
+        }
+    };
+    end_set(look, grace, &std::thread::sleep);
+    // What hangs in the kernel or appears at this moment is left to whoever follows the keeper.
+    let _ = keeper.signal(Signal::KILL);
+}
+
+fn below(root: u32) -> Vec<ProcessIdentity> {
+    let living = process::descendants(root).unwrap_or_default();
+    living.iter().map(Stat::identity).collect()
 }
 
 fn end_set(
-    root: u32,
-    select: impl Fn(Vec<Stat>) -> Vec<ProcessIdentity>,
+    look: impl Fn() -> Vec<ProcessIdentity>,
     grace: Duration,
     pause: &impl Fn(Duration),
 ) -> Vec<ProcessIdentity> {
-    let look = || select(process::descendants(root).unwrap_or_default());
     let mut asked: Vec<ProcessIdentity> = Vec::new();
     let start = Instant::now();
     loop {

@@ -21,6 +21,7 @@ use tokio::sync::watch;
 
 use crate::agents::{News, Newsroom};
 use crate::callers::{Caller, CallerKind};
+use crate::notices::{About, Notices};
 use crate::record::not_recorded;
 use crate::system::clock;
 
@@ -46,6 +47,8 @@ pub struct Requests {
     changed: watch::Sender<u64>,
     /// Told what people did with an agent's request.
     newsroom: OnceLock<Newsroom>,
+    /// Told of new requests, for people who look at none of the host's clients.
+    notices: OnceLock<Notices>,
 }
 
 #[derive(Debug, Default)]
@@ -121,6 +124,7 @@ impl Requests {
             table: Mutex::new(table),
             changed: watch::Sender::new(0),
             newsroom: OnceLock::new(),
+            notices: OnceLock::new(),
         })
     }
 
@@ -128,6 +132,12 @@ impl Requests {
     pub fn tell(&self, newsroom: Newsroom) {
         // A second place would be a fault; the first stays.
         let _ = self.newsroom.set(newsroom);
+    }
+
+    /// Where to tell people of new requests, from now on. Said once.
+    pub fn notify(&self, notices: Notices) {
+        // As with the newsroom.
+        let _ = self.notices.set(notices);
     }
 
     /// Asks for a person; durable when it answers. `desktop` is the one that it is about, if any.
@@ -145,8 +155,8 @@ impl Requests {
         if let Some(question) = &question {
             check_text("question", question)?;
             if question::asks_for_secret(question) {
-                return Err(Refusal::new(
-                    ErrorCode::BadParams,
+                return Err(Refusal::bad_param(
+                    "question",
                     "a password, code or key is never asked for in text: leave out `question`, and \
                      a person will take control of the desktop and enter it there",
                 )
@@ -217,6 +227,7 @@ impl Requests {
         match stored.await {
             Ok(_) => {
                 self.announce();
+                self.give_notice(number);
                 Ok(name(number))
             }
             Err(error) => {
@@ -224,6 +235,20 @@ impl Requests {
                 Err(not_recorded(&error))
             }
         }
+    }
+
+    /// Tells people of a request that is on record.
+    fn give_notice(&self, number: u64) {
+        let (Some(notices), Ok(kept)) = (self.notices.get(), self.find(number)) else {
+            return;
+        };
+        notices.give(About::RequestHuman {
+            request_id: kept.view.request_id,
+            desktop: kept.view.desktop,
+            agent: kept.view.agent,
+            reason: kept.view.reason,
+            question: kept.view.question,
+        });
     }
 
     /// How a request stands; waits up to `waitMs` for it to change while it is not dealt with.
@@ -496,13 +521,13 @@ fn number(id: &RequestId) -> Result<u64, Refusal> {
 fn no_request_id() -> Refusal {
     let message = "`requestId` must be `r` and a number, as `request_human` answered; `list` shows the \
                    requests that are open";
-    Refusal::new(ErrorCode::BadParams, message).with("parameter", "requestId")
+    Refusal::bad_param("requestId", message)
 }
 
 fn unknown(number: u64) -> Refusal {
     let name = name(number);
     let message = format!("there is no request {name}; `list` shows those that are open");
-    Refusal::new(ErrorCode::BadParams, message).with("requestId", name)
+    Refusal::bad_param("requestId", message).with("requestId", name)
 }
 
 fn key(number: u64) -> String {
@@ -525,8 +550,5 @@ fn check_text(what: &str, text: &str) -> Result<(), Refusal> {
     } else {
         return Ok(());
     };
-    Err(Refusal::new(
-        ErrorCode::BadParams,
-        format!("`{what}` {problem}"),
-    ))
+    Err(Refusal::bad_param(what, format!("`{what}` {problem}")))
 }

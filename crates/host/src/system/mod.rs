@@ -5,6 +5,7 @@ pub mod cgroup;
 pub mod clock;
 pub mod creds;
 pub mod descriptors;
+pub mod hang_up;
 pub mod memory;
 pub mod prctl;
 pub mod process;

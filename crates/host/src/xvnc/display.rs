@@ -59,7 +59,7 @@ pub(super) fn was_taken(log: &Path, start: u64) -> bool {
 }
 
 /// The last lines of a log from `start` on, for an error message.
-pub(super) fn tail(log: &Path, start: u64) -> String {
+pub(crate) fn tail(log: &Path, start: u64) -> String {
     const LINES: usize = 12;
     let text = read_from(log, start);
     let lines: Vec<&str> = text

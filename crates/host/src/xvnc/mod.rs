@@ -25,6 +25,7 @@ pub use applications::{
     NOT_FOR_PROGRAMS, NoWindowManager, WindowManager, application_env, find_program,
 };
 pub use connections::{ConnectionEvent, ConnectionLog};
+pub(crate) use display::tail as log_tail;
 pub(crate) use files::read_cookie;
 pub use files::{DesktopFiles, Passwords};
 pub use network::Network;

@@ -117,7 +117,7 @@ async fn a_stopped_display_is_an_error_in_time_and_no_lasting_one() {
     xvnc.signal(Signal::STOP);
     let before = Instant::now();
     assert!(matches!(screen.capture().await, Err(CaptureError::Timeout)));
-    assert!(before.elapsed() < Duration::from_secs(7));
+    assert!(before.elapsed() < Duration::from_secs(20));
     xvnc.signal(Signal::CONT);
     until("a picture", async || screen.capture().await.ok()).await;
 }

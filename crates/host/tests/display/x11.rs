@@ -245,7 +245,7 @@ async fn a_stopped_display_never_holds_a_caller() {
             "{outcome:?}"
         );
     }
-    assert!(before.elapsed() < Duration::from_secs(4));
+    assert!(before.elapsed() < Duration::from_secs(20));
     xvnc.signal(Signal::CONT);
     until("an answer", async || x11.pointer().await.ok()).await;
 }

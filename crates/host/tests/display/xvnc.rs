@@ -95,6 +95,8 @@ impl Xvnc {
         command
             .env("DISPLAY", format!(":{}", self.display))
             .env("XAUTHORITY", self.directory.path().join("auth"))
+            // What programs go by when text beyond ASCII is typed or shown; not every machine sets one.
+            .env("LC_ALL", "C.UTF-8")
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null());

@@ -346,7 +346,7 @@ async fn formats_change_in_the_middle_of_updates() {
 
 #[tokio::test]
 async fn an_unused_socket_expires_unless_it_is_the_holders() {
-    let mut desktop = Desktop::start_with(unused(300), Arc::new(|_, _| Ok(())));
+    let mut desktop = Desktop::start_with(unused(1500), Arc::new(|_, _| Ok(())));
     desktop.hold(2, Some(2));
     let unused = desktop.open(1);
     let holders = desktop.open(2);
@@ -393,7 +393,7 @@ async fn whoever_is_not_admitted_is_not_served() {
 
 #[tokio::test]
 async fn there_is_a_limit_and_an_end_frees_a_place() {
-    let mut desktop = Desktop::start_with(unused(2000), Arc::new(|_, _| Ok(())));
+    let mut desktop = Desktop::start_with(unused(5000), Arc::new(|_, _| Ok(())));
     for number in 0..VIEWERS_LIMIT as u64 {
         desktop.open(number);
     }

@@ -9,8 +9,9 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connec
 use thiserror::Error;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::watch;
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::JoinHandle;
 
+use super::accept::{Admission, accept};
 use super::connection::serve;
 use super::control::AgentControl;
 use super::dirs::{DirError, private_dir};
@@ -19,7 +20,6 @@ use super::lock::{FileLock, LockError};
 use super::manifest::ManifestWriter;
 use super::outlet::Together;
 use super::socket::{self, BindError};
-use super::turn_away::Leaving;
 use crate::{
     AgentView, CallerKind, CallerView, ErrorCode, Manifest, ManifestAgent, PROTOCOL_VERSION,
     Refusal, SessionId, Timestamp,
@@ -29,8 +29,6 @@ use crate::{
 pub const LOCK: &str = "attach.lock";
 /// Connections that may be open at once.
 pub const MAX_CONNECTIONS: usize = 256;
-/// How long to wait before accepting again when the process is out of descriptors or memory.
-const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
 /// How long what is under way may take to be answered when the server closes.
 const GRACE: Duration = Duration::from_secs(2);
 
@@ -180,7 +178,9 @@ impl AttachServer {
             manifest: manifest.clone(),
             stopping,
             following: tokio::spawn(follow(Arc::clone(&shared), manifest)),
-            accepting: tokio::spawn(accept(listener, shared, stop)),
+            accepting: tokio::spawn(accept(listener, stop.clone(), move |stream, served| {
+                admit(&shared, &stop, stream, served)
+            })),
             place,
         })
     }
@@ -325,50 +325,21 @@ async fn follow<C: AgentControl>(shared: Arc<Shared<C>>, manifest: ManifestWrite
     }
 }
 
-async fn accept<C: AgentControl>(
-    listener: UnixListener,
-    shared: Arc<Shared<C>>,
-    mut stopping: watch::Receiver<bool>,
-) {
-    let mut connections = JoinSet::new();
-    let mut leaving = Leaving::default();
-    loop {
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
-            Some(ended) = connections.join_next() => {
-                if let Err(error) = ended {
-                    tracing::error!(%error, "a connection failed");
-                }
-                continue;
-            }
-            () = stopped(&mut stopping) => break,
-        };
-        match accepted {
-            Ok((stream, _)) if connections.len() >= MAX_CONNECTIONS => {
-                let message = format!("{MAX_CONNECTIONS} connections are open: close one first");
-                leaving.turn_away(stream, Refusal::new(ErrorCode::QueueFull, message));
-            }
-            Ok((stream, _)) => match caller(&stream) {
-                Ok(caller) => {
-                    let served = serve(Arc::clone(&shared), stream, caller, stopping.clone());
-                    connections.spawn(served);
-                }
-                Err(refusal) => leaving.turn_away(stream, refusal),
-            },
-            Err(error) => {
-                tracing::warn!(%error, "could not accept a connection");
-                tokio::time::sleep(ACCEPT_AGAIN).await;
-            }
-        }
+/// Serves the client behind `stream` beside the `served` others, if there is room and it is of our user.
+fn admit<C: AgentControl>(
+    shared: &Arc<Shared<C>>,
+    stop: &watch::Receiver<bool>,
+    stream: UnixStream,
+    served: usize,
+) -> Admission<impl Future<Output = ()> + use<C>> {
+    if served >= MAX_CONNECTIONS {
+        let message = format!("{MAX_CONNECTIONS} connections are open: close one first");
+        return Admission::TurnAway(stream, Refusal::new(ErrorCode::QueueFull, message));
     }
-    drop(listener);
-    while connections.join_next().await.is_some() {}
-}
-
-/// Waits until the server ends.
-pub(super) async fn stopped(stopping: &mut watch::Receiver<bool>) {
-    // An error means that the server is dropped, which ends it as well.
-    let _ = stopping.wait_for(|stop| *stop).await;
+    match caller(&stream) {
+        Ok(caller) => Admission::Serve(serve(Arc::clone(shared), stream, caller, stop.clone())),
+        Err(refusal) => Admission::TurnAway(stream, refusal),
+    }
 }
 
 /// Who has connected, if it is of our own user.
@@ -387,6 +358,7 @@ fn caller(stream: &UnixStream) -> Result<CallerView, Refusal> {
         // 0 if it is outside of our pid namespace.
         pid: peer.pid().and_then(|pid| pid.try_into().ok()).unwrap_or(0),
         uid: peer.uid(),
+        marked: None,
     })
 }
 

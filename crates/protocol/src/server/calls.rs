@@ -40,7 +40,11 @@ impl Calls {
     ///
     /// # Errors
     /// `queue_full`.
-    pub fn check_room(&self) -> Result<(), Refusal> {
+    pub fn check_room(&mut self) -> Result<(), Refusal> {
+        // What was answered counts no more, also where many lines came before anybody looked.
+        while let Some(ended) = self.tasks.try_join_next_with_id() {
+            self.note(ended);
+        }
         if self.tasks.len() < MAX_CALLS {
             return Ok(());
         }
@@ -99,5 +103,23 @@ impl Calls {
             let refusal = Refusal::new(ErrorCode::Internal, message);
             self.outlet.push(error_line(id, refusal.into()));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_has_ended_leaves_room_at_once() {
+        let mut calls = Calls::new(Outlet::new());
+        for _ in 0..MAX_CALLS {
+            calls.begin(None, task::yield_now()).await;
+        }
+        calls.check_room().expect_err("all of them are under way");
+        for _ in 0..MAX_CALLS {
+            task::yield_now().await;
+        }
+        calls.check_room().expect("none is");
     }
 }

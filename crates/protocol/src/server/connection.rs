@@ -10,7 +10,8 @@ use tokio::net::UnixStream;
 use tokio::sync::watch;
 use tokio::task::{self, AbortHandle, JoinSet};
 
-use super::attach::{Shared, stopped};
+use super::accept::stopped;
+use super::attach::Shared;
 use super::calls::Calls;
 use super::control::AgentControl;
 use super::events::NewEvent;
@@ -52,7 +53,7 @@ pub(super) async fn serve<C: AgentControl>(
     let outlet = Outlet::beside(&shared.together);
     // A set of one, so that the writer ends with this task however that ends.
     let mut writer = JoinSet::new();
-    writer.spawn(write(outlet.clone(), Arc::clone(&stream)));
+    writer.spawn(outlet.clone().write_all(Arc::clone(&stream)));
     let mut connection = Connection {
         shared,
         caller,
@@ -104,13 +105,6 @@ async fn read(stream: &UnixStream, buffer: &mut [u8]) -> io::Result<usize> {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             read => return read,
         }
-    }
-}
-
-async fn write(outlet: Outlet, stream: Arc<UnixStream>) {
-    if let Err(error) = outlet.write(&stream).await {
-        tracing::debug!(%error, "a client is gone");
-        outlet.close();
     }
 }
 

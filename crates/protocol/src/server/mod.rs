@@ -7,9 +7,10 @@
 //! Below it are the parts that every server of an attach socket needs, the host's too: a private place
 //! ([`dirs`]), the lock that says whose it is ([`lock`]), a socket that nobody else can reach
 //! ([`socket`]), files that are whole for every reader ([`atomic_file`]), a manifest that keeps up
-//! ([`manifest`]), the calls ([`calls`]) and a bounded queue ([`outlet`]) of each client, and a word to
-//! those who are not served ([`turn_away`]).
+//! ([`manifest`]), the loop that accepts clients ([`accept`]), the calls ([`calls`]) and a bounded queue
+//! ([`outlet`]) of each, and a word to those who are not served ([`turn_away`]).
 
+pub mod accept;
 pub mod atomic_file;
 mod attach;
 pub mod calls;

@@ -222,6 +222,14 @@ impl Outlet {
         }
     }
 
+    /// [`Outlet::write`] as a task of its own: once the other side is gone, the queue is closed.
+    pub async fn write_all(self, stream: Arc<UnixStream>) {
+        if let Err(error) = self.write(&stream).await {
+            tracing::debug!(%error, "a client is gone");
+            self.close();
+        }
+    }
+
     /// Writes what is queued until the queue ends or the other side is gone. The one writer.
     pub async fn write(&self, stream: &UnixStream) -> io::Result<()> {
         let mut batch = Batch::default();

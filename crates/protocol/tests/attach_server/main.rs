@@ -57,6 +57,7 @@ fn agent(number: usize, parent: Option<AgentId>) -> AgentView {
         output_file: None,
         pending: 0,
         not_steerable: None,
+        tokens: None,
     }
 }
 

@@ -14,7 +14,7 @@ mod turns;
 
 use std::collections::VecDeque;
 
-use handover_protocol::{ErrorCode, Refusal, SteerWhen};
+use handover_protocol::{ErrorCode, Refusal, SteerWhen, Tokens};
 use serde_json::{Value, json};
 
 use self::calls::Calls;
@@ -22,7 +22,7 @@ use self::protocol::{Error, Said};
 use self::questions::Questions;
 use self::quirks::Steering;
 use self::turns::Turns;
-use super::{Capabilities, Driver, Effect, Framing, Program, Steer, Task};
+use super::{Capabilities, Driver, Effect, Framing, Program, Steer, Task, usage};
 
 /// The driver `acp`.
 ///
@@ -60,6 +60,7 @@ pub fn create(mut task: Task) -> Result<(Program, Box<dyn Driver>), Refusal> {
         questions: Questions::default(),
         calls: Calls::default(),
         error: None,
+        tokens: Tokens::default(),
     };
     Ok((program, Box::new(driver)))
 }
@@ -85,6 +86,8 @@ struct Acp {
     calls: Calls,
     /// Why the last prompt failed.
     error: Option<String>,
+    /// What all turns took.
+    tokens: Tokens,
 }
 
 #[derive(Debug)]
@@ -357,6 +360,11 @@ impl Acp {
             Err(_) => "error",
         };
         self.turns.prompt_ended(id, stop, out);
+        if let Some(tokens) = result.as_ref().ok().and_then(counted) {
+            usage::add(&mut self.tokens, tokens);
+            let (child, tokens) = (None, self.tokens);
+            out.push(Effect::Tokens { child, tokens });
+        }
         self.error = match (&result, stop) {
             (Err(error), _) if error.wants_login() => {
                 self.wants_login(error, out);
@@ -430,4 +438,16 @@ impl Acp {
             _ => {}
         }
     }
+}
+
+/// What a turn took, if the agent says so in the answer to its prompt. (`usage_update` is another thing: how full
+/// the context is.) Whether `inputTokens` has what came from a cache differs; the total has all.
+fn counted(answer: &Value) -> Option<Tokens> {
+    let usage = &answer["usage"];
+    let output = usage::sum(usage, &["outputTokens"])?;
+    let total = usage::sum(usage, &["totalTokens"])?;
+    Some(Tokens {
+        input: total.saturating_sub(output),
+        output,
+    })
 }

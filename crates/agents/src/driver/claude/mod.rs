@@ -17,7 +17,7 @@ mod wire;
 
 use std::collections::VecDeque;
 
-use handover_protocol::{ErrorCode, Refusal, SteerState, SteerWhen};
+use handover_protocol::{ErrorCode, Refusal, SteerState, SteerWhen, Tokens};
 use serde_json::{Value, json};
 
 use self::asks::Asks;
@@ -27,7 +27,7 @@ use self::uuid::{Message, Names};
 use self::wire::texts;
 use super::json::text;
 use super::receipts::Receipts;
-use super::{Capabilities, Driver, Effect, Framing, Program, Steer, Task};
+use super::{Capabilities, Driver, Effect, Framing, Program, Steer, Task, usage};
 
 /// The most messages in one turn: the program lists no more than 64 of them, and what it does not list
 /// cannot be told to have been sent or answered.
@@ -166,7 +166,10 @@ impl Driver for Claude {
             }
             "assistant" => self.talk.assistant(&message, &mut self.tasks, out),
             "user" => self.user(&message, out),
-            "result" => self.turn_ended(&message, out),
+            "result" => {
+                tokens(&message, out);
+                self.turn_ended(&message, out);
+            }
             "control_request" => {
                 if let (Some(id), Some(request)) =
                     (text(&message, "/request_id"), message.get("request"))
@@ -476,5 +479,32 @@ impl Claude {
             self.working = false;
             out.push(Effect::TurnEnded { text, error });
         }
+    }
+}
+
+/// What the program's models took since it began, its subagents' requests among them: by model, in
+/// the end of each turn. A turn's own `usage` leaves out what was cut short.
+fn tokens(result: &Value, out: &mut Vec<Effect>) {
+    let inputs = [
+        "inputTokens",
+        "cacheReadInputTokens",
+        "cacheCreationInputTokens",
+    ];
+    let models = result.get("modelUsage").and_then(Value::as_object);
+    let counts = models.into_iter().flat_map(|models| models.values());
+    let counts = counts.filter_map(|usage| {
+        let input = usage::sum(usage, &inputs)?;
+        let output = usage::sum(usage, &["outputTokens"])?;
+        Some(Tokens { input, output })
+    });
+    let total = counts.reduce(|mut total, more| {
+        usage::add(&mut total, more);
+        total
+    });
+    if let Some(tokens) = total {
+        out.push(Effect::Tokens {
+            child: None,
+            tokens,
+        });
     }
 }

@@ -21,7 +21,7 @@ mod turns;
 
 use std::collections::BTreeMap;
 
-use handover_protocol::{ErrorCode, Refusal, SteerId, SteerWhen};
+use handover_protocol::{ErrorCode, Refusal, SteerId, SteerWhen, Tokens};
 use serde_json::{Value, json};
 
 use self::asks::Asks;
@@ -30,7 +30,7 @@ use self::thread::{Input, Kind, Outcome, Thread};
 use self::turns::{Refused, outcome};
 use super::json::text;
 use super::receipts::Receipts;
-use super::{Capabilities, Driver, Effect, Framing, Program, Steer, Task};
+use super::{Capabilities, Driver, Effect, Framing, Program, Steer, Task, usage};
 
 const INTERRUPTED: &str = "the agent was interrupted before it was given the message";
 const NOT_DRIVEN: &str = "codex cannot be driven any more";
@@ -320,12 +320,26 @@ impl Codex {
                     out.push(Effect::Text { child, text });
                 }
             }
+            "thread/tokenUsage/updated" => self.counted(thread, params, out),
             "serverRequest/resolved" => {
                 if let Some(id) = params.get("requestId") {
                     self.asks.resolved(id, out);
                 }
             }
             _ => {}
+        }
+    }
+
+    /// What a thread took so far.
+    fn counted(&mut self, thread: &str, params: &Value, out: &mut Vec<Effect>) {
+        let Some(total) = params.pointer("/tokenUsage/total") else {
+            return;
+        };
+        let counts = ["inputTokens", "outputTokens"].map(|name| usage::sum(total, &[name]));
+        if let ([Some(input), Some(output)], true) = (counts, self.followed(thread).is_some()) {
+            let child = self.child(thread);
+            let tokens = Tokens { input, output };
+            out.push(Effect::Tokens { child, tokens });
         }
     }
 

@@ -19,7 +19,7 @@ mod tests;
 
 use std::collections::VecDeque;
 
-use handover_protocol::SteerWhen;
+use handover_protocol::{SteerWhen, Tokens};
 use serde_json::{Value, json};
 
 use self::dialog::Dialogs;
@@ -27,7 +27,7 @@ use self::ledger::Ledger;
 use self::protocol::{Message, Outcome, Response, Said, Tool};
 use super::json::line;
 use super::shorten::{shorten, summary};
-use super::{Capabilities, Driver, Effect, Steer};
+use super::{Capabilities, Driver, Effect, Steer, usage};
 
 pub use self::program::create;
 
@@ -66,6 +66,8 @@ struct Pi {
     text: String,
     /// Why the last request to the model failed.
     error: Option<String>,
+    /// What all requests to the model took.
+    tokens: Tokens,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -247,6 +249,7 @@ impl Pi {
             dialogs: Dialogs::default(),
             text: String::new(),
             error: None,
+            tokens: Tokens::default(),
         }
     }
 
@@ -351,6 +354,11 @@ impl Pi {
             "assistant" => {
                 self.note_outcome(message);
                 self.ledger.answer_ends(message, out);
+                if let Some(tokens) = message.tokens() {
+                    usage::add(&mut self.tokens, tokens);
+                    let (child, tokens) = (None, self.tokens);
+                    out.push(Effect::Tokens { child, tokens });
+                }
             }
             _ => {}
         }

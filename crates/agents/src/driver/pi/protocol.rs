@@ -1,9 +1,12 @@
 //! What pi writes: one JSON object a line. Only what the driver needs is read; lines of other kinds and
 //! lines that are not what pi writes are passed over.
 
+use handover_protocol::Tokens;
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;
+
+use crate::driver::usage;
 
 /// One line of pi.
 #[derive(Debug)]
@@ -104,6 +107,8 @@ pub struct Message {
     stop_reason: Option<String>,
     error_message: Option<String>,
     response_id: Option<String>,
+    #[serde(default)]
+    usage: Value,
 }
 
 /// How the model's message ended.
@@ -138,6 +143,13 @@ impl Message {
             Some("stop" | "length" | "toolUse") => Outcome::Complete,
             _ => Outcome::Error,
         }
+    }
+
+    /// What the model took in and gave out for it, if pi says so.
+    pub fn tokens(&self) -> Option<Tokens> {
+        let input = usage::sum(&self.usage, &["input", "cacheRead", "cacheWrite"])?;
+        let output = usage::sum(&self.usage, &["output"])?;
+        Some(Tokens { input, output })
     }
 
     /// Whether something of it can only have come from the model's server.

@@ -23,21 +23,26 @@ pub struct Args {
 pub fn run(args: Args, context: &Context) -> Result<(), Failure> {
     block_on(async {
         let program = devtools_mcp::program().await.map_err(failed)?;
-        let host = super::connect(args.desktop, context).await?;
+        // Without a browser it does not start; later on it waits for one.
+        let mut first = Some(super::connect(args.desktop.clone(), context).await?);
         let endpoint = Endpoint::open().await.map_err(failed)?;
         let address = endpoint.websocket();
         let serving = async {
-            let served = endpoint.serve(host).await;
-            // The server goes on without its browser until its client ends it, as by itself.
-            if let Err(error) = served {
-                tracing::warn!(%error, "the connection to the browser is lost");
-            }
-            std::future::pending::<()>().await;
+            // The server connects when its first tool is called, and again after it has failed to look around,
+            // as while a person is in control.
+            let connect = async || match first.take() {
+                Some(host) => Ok(host),
+                None => {
+                    let host = super::connect(args.desktop.clone(), context).await;
+                    host.map_err(|failure| std::io::Error::other(failure.message().to_owned()))
+                }
+            };
+            endpoint.serve_each(connect).await
         };
         let running = devtools_mcp::run(&program, &address, &args.options);
         let ended = tokio::select! {
             ended = running => ended.map_err(failed)?,
-            () = serving => return Ok(()),
+            served = serving => return served.map_err(failed),
         };
         if ended.success() {
             return Ok(());

@@ -1,19 +1,21 @@
 //! `handover report`: the record of a session as one web page that needs nothing else.
 
 mod agents;
-mod describe;
+pub mod describe;
 mod page;
 mod pictures;
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use handover_host::system::atomic_file;
 use handover_protocol::ErrorCode;
 use serde::Serialize;
 
+pub use self::page::POLICY;
 use self::page::Page;
 use self::pictures::Pictures;
-use super::context::{Context, block_on};
+use super::context::{Context, GlobalArgs, block_on};
 use super::failure::Failure;
 use super::record::Record;
 use super::text::plain;
@@ -37,28 +39,58 @@ struct Report {
 pub fn run(args: Args, context: &Context) -> Result<(), Failure> {
     block_on(async {
         let record = Record::find(context).await?;
-        let (events, head) = record.all(0, &[]).await?;
-        let mut pictures = Pictures::of(&record.dir);
-        let page = Page {
-            session: record.id.as_str(),
-            head: &head,
-            events: &events,
-        };
-        let html = page.render(&mut pictures);
+        let Rendered { html, events, head } = render(&record).await?;
         let path = match args.output {
             Some(path) => std::env::current_dir()?.join(path),
             None => record.dir.join("report.html"),
         };
         write(&path, html.as_bytes())?;
-        let report = Report {
-            path,
-            events: events.len(),
-            head,
-        };
+        let report = Report { path, events, head };
         context.print(&report, |report| {
             format!("{}\n", plain(&report.path.to_string_lossy()))
         })
     })
+}
+
+/// A page, and what is said of it.
+struct Rendered {
+    html: String,
+    events: usize,
+    head: String,
+}
+
+async fn render(record: &Record) -> Result<Rendered, Failure> {
+    let (events, head) = record.all(0, &[]).await?;
+    let (id, dir) = (record.id.clone(), record.dir.clone());
+    // Pictures are read, which takes a while.
+    let rendered = tokio::task::spawn_blocking(move || {
+        let page = Page {
+            session: id.as_str(),
+            head: &head,
+            events: &events,
+        };
+        Rendered {
+            html: page.render(&mut Pictures::of(&dir)),
+            events: events.len(),
+            head,
+        }
+    });
+    Ok(rendered.await.map_err(std::io::Error::other)?)
+}
+
+/// The page of the session called `id`, which need not be live; each answer of its host may take
+/// `timeout`.
+///
+/// # Errors
+/// `session_unknown`, and what reading the record comes to.
+pub async fn of_session(id: &str, timeout: Duration) -> Result<String, Failure> {
+    let context = Context {
+        session: Some(id.to_owned()),
+        timeout,
+        ..Context::new(GlobalArgs::default())
+    };
+    let record = Record::find(&context).await?;
+    Ok(render(&record).await?.html)
 }
 
 fn write(path: &Path, contents: &[u8]) -> Result<(), Failure> {

@@ -16,6 +16,11 @@ const STYLE: &str = include_str!("style.css");
 /// SHA-256 of [`STYLE`] in base64.
 const STYLE_HASH: &str = "v58JPkOATHq9J9npnEjoognA8SwUNGbpFKGiXOJSiBA=";
 
+/// What a browser may do with the page when a server sends it: even less than the page itself allows.
+pub const POLICY: &str = "sandbox; default-src 'none'; img-src data:; \
+    style-src 'sha256-v58JPkOATHq9J9npnEjoognA8SwUNGbpFKGiXOJSiBA='; frame-ancestors 'none'; \
+    base-uri 'none'; form-action 'none'";
+
 /// What the page tells.
 #[derive(Debug)]
 pub struct Page<'a> {
@@ -203,6 +208,7 @@ mod tests {
     #[test]
     fn the_policy_allows_the_style() {
         assert_eq!(STYLE_HASH, STANDARD.encode(Sha256::digest(STYLE)));
+        assert!(POLICY.contains(&format!("style-src 'sha256-{STYLE_HASH}';")));
     }
 
     #[test]

@@ -1,20 +1,21 @@
-//! `handover setup PROGRAM`: an agent program's own configuration, made to start `handover mcp`, or to know of
+//! `handover setup PROGRAM`: an agent program's own configuration, made to start our MCP servers, or to know of
 //! the command line where it knows no MCP.
 
 mod edit;
 mod file;
 mod program;
+mod shown;
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use handover_protocol::ErrorCode;
 use serde::Serialize;
-use similar::TextDiff;
 
-use self::edit::{ARGS, Change, NAME, whole};
+use self::edit::{Change, NAME, SERVERS, whole};
 use self::file::Original;
 use self::program::{Means, Places, Program, Scope};
+use self::shown::Ours;
 use super::context::Context;
 use super::failure::Failure;
 use super::text::{plain, plain_lines};
@@ -66,9 +67,8 @@ struct Setup {
     written: bool,
     /// Where the earlier text is kept.
     backup: Option<PathBuf>,
-    /// The server that it starts; absent when that is taken out, and where there is none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    server: Option<Server>,
+    /// The servers that it starts; none when they are taken out, and where it knows none.
+    servers: Vec<Server>,
     diff: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<&'static str>,
@@ -78,7 +78,17 @@ struct Setup {
 struct Server {
     name: &'static str,
     command: String,
-    args: [&'static str; 1],
+    args: &'static [&'static str],
+}
+
+impl Server {
+    fn of(server: edit::Server, command: &str) -> Self {
+        Self {
+            name: server.name,
+            command: command.to_owned(),
+            args: server.args,
+        }
+    }
 }
 
 /// Runs `handover setup`.
@@ -95,20 +105,13 @@ pub fn run(args: &Args, context: &Context) -> Result<(), Failure> {
     let path = args.program.file(args.scope, &places)?;
     let original = Original::read(&path).map_err(|error| unusable(&path, &error))?;
     let text = original.text();
-    let (change, server) = match (args.program.means(), args.remove) {
-        (Means::Server(format), false) => {
-            let command = own_command(set("PATH"))?;
-            let change = format.add(text, &command, args.force);
-            let server = Server {
-                name: NAME,
-                command,
-                args: ARGS,
-            };
-            (change, Some(server))
-        }
-        (Means::Server(format), true) => (format.remove(text, args.force), None),
-        (Means::File(ours), false) => (whole::put(text, ours, args.force), None),
-        (Means::File(ours), true) => (whole::take_away(text, ours, args.force), None),
+    let command = own_command(set("PATH"))?;
+    let (means, force) = (args.program.means(), args.force);
+    let change = match (means, args.remove) {
+        (Means::Servers(format), false) => format.add_all(text, &command, force),
+        (Means::Servers(format), true) => format.remove_all(text, force),
+        (Means::File(ours), false) => whole::put(text, ours, force),
+        (Means::File(ours), true) => whole::take_away(text, ours, force),
     };
     let change = change.map_err(|problem| {
         let message = format!("{}: {problem}", plain(&path.to_string_lossy()));
@@ -120,7 +123,17 @@ pub fn run(args: &Args, context: &Context) -> Result<(), Failure> {
         Change::Write(after) => (Action::Change, Some(&**after)),
         Change::Delete => (Action::Delete, None),
     };
-    let diff = diff(&path, original.text(), after);
+    let ours = match means {
+        Means::Servers(_) => Ours::Entries { command: &command },
+        Means::File(text) => Ours::File(text),
+    };
+    let diff = shown::diff(&path, original.text(), after, ours);
+    let servers = match means {
+        Means::Servers(_) if !args.remove => {
+            SERVERS.map(|server| Server::of(server, &command)).into()
+        }
+        _ => Vec::new(),
+    };
     let wanted = args.write || (args.remove && !args.dry_run);
     let written = wanted && action != Action::None;
     let backup = match &change {
@@ -140,7 +153,7 @@ pub fn run(args: &Args, context: &Context) -> Result<(), Failure> {
         action,
         written,
         backup,
-        server,
+        servers,
         diff,
         note: args.program.note(args.scope).filter(|_| !args.remove),
     };
@@ -165,16 +178,6 @@ fn own_command(path: Option<PathBuf>) -> Result<String, Failure> {
             "the path of this program is not UTF-8; put it on PATH by its name",
         )),
     }
-}
-
-/// The change as a unified diff; empty if there is none.
-fn diff(path: &Path, before: Option<&str>, after: Option<&str>) -> String {
-    let path = path.to_string_lossy();
-    let name = |text: Option<&str>| text.map_or("/dev/null", |_| &*path).to_owned();
-    TextDiff::from_lines(before.unwrap_or_default(), after.unwrap_or_default())
-        .unified_diff()
-        .header(&name(before), &name(after))
-        .to_string()
 }
 
 fn unusable(path: &Path, error: &io::Error) -> Failure {

@@ -28,8 +28,8 @@ pub enum Program {
 /// How a program comes to know of Handover.
 #[derive(Clone, Copy, Debug)]
 pub enum Means {
-    /// Its configuration names our server among others, in this format.
-    Server(Format),
+    /// Its configuration names our servers among others, in this format.
+    Servers(Format),
     /// A file of its own with this text.
     File(&'static str),
 }
@@ -73,7 +73,7 @@ impl Program {
     /// How it comes to know of Handover.
     pub fn means(self) -> Means {
         let json = |servers, dialect, shape| {
-            Means::Server(Format::Json(Json {
+            Means::Servers(Format::Json(Json {
                 servers,
                 dialect,
                 shape,
@@ -81,7 +81,7 @@ impl Program {
         };
         match self {
             Self::ClaudeCode => json("mcpServers", Dialect::Plain, Shape::CommandAndArgs),
-            Self::Codex => Means::Server(Format::Toml),
+            Self::Codex => Means::Servers(Format::Toml),
             Self::Gemini => json("mcpServers", Dialect::Comments, Shape::CommandAndArgs),
             Self::Opencode => json("mcp", Dialect::CommentsAndTrailingCommas, Shape::Local),
             Self::Pi => Means::File(include_str!("skill.md")),
@@ -119,7 +119,7 @@ impl Program {
     pub fn note(self, scope: Scope) -> Option<&'static str> {
         match (self, scope) {
             (Self::ClaudeCode, Scope::Project) => {
-                Some("Claude Code asks in this directory whether it may start the server.")
+                Some("Claude Code asks in this directory whether it may start the servers.")
             }
             (Self::Codex, Scope::Project) => {
                 Some("Codex reads this file only where it was told to trust the directory.")

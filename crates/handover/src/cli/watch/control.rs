@@ -1,38 +1,36 @@
 //! `handover watch --control`: one takeover from its grant to its end.
 
-use std::future;
+mod end;
+mod heard;
+
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use handover_protocol::client::Notification;
 use handover_protocol::{
-    ControlAcquireParams, ControlAcquireResult, ControlRequestParams, ControlReturnParams,
-    ControlReturnResult, ControlStatusParams, ControlStatusResult, DesktopId, ErrorCode, HandBack,
-    LeaseEnded, LeaseParams, LeaseRequest, LeaseWarning, Limit, Method, ReturnReason,
-    ViewOpenResult,
+    ControlAcquireParams, ControlAcquireResult, ControlRequestParams, ControlStatusParams,
+    ControlStatusResult, DesktopId, ErrorCode, LeaseParams, Method, ViewOpenResult,
 };
 use serde_json::{json, to_value};
 use tokio::process::Child;
 use tokio::sync::mpsc;
 
+use self::heard::{Asking, Call};
 use super::super::context::Context;
 use super::super::duration;
 use super::super::failure::Failure;
 use super::super::session::Session;
-use super::super::text::{plain, shortened};
 use super::Args;
+use super::asked;
 use super::ended::{Cause, Outcome};
 use super::heartbeat::{self, Beat, Pulse};
 use super::screen::{self, Screen};
-use super::signals::{self, Asked, Signals};
+use super::signals::{self, Signals};
 use super::viewer::{self, Choice};
 use super::{keyboard, screen::granted};
+use crate::notify::terminal::Attention;
 
 /// How often the line is brought up to date.
 const REFRESH: Duration = Duration::from_secs(1);
-
-/// How long the hand-back may take after control has returned.
-const HAND_BACK: Duration = Duration::from_secs(3);
 
 /// How long the person in control may take to answer somebody who asks for it.
 const ASKING: Duration = Duration::from_secs(60);
@@ -44,10 +42,13 @@ struct Takeover {
     lease: ControlAcquireResult,
     note: Option<String>,
     screen: Screen,
+    attention: Attention,
+    /// What the person was called to the terminal for last, until it has passed.
+    called: Option<Call>,
     granted_at: Instant,
     expires_at: Instant,
-    /// Somebody asked for control and waits for an answer.
-    asked: bool,
+    /// Whether somebody asks for control.
+    asking: Asking,
     /// Until when a viewer must have connected, if one must.
     viewer_due: Option<Instant>,
     viewer_seen: bool,
@@ -63,6 +64,7 @@ pub async fn run(
     socket: PathBuf,
     desktop: DesktopId,
     view: ViewOpenResult,
+    attention: Attention,
     context: &Context,
 ) -> Result<(), Failure> {
     // From here on a signal must not just end the program.
@@ -71,6 +73,7 @@ pub async fn run(
         desktop: Some(desktop.clone()),
         viewer: Some(view.viewer.clone()),
         ttl_ms: args.ttl.map(duration::ms),
+        idle_ms: args.idle.map(duration::ms),
         max_ms: args.max.map(duration::ms),
         private: args.private.then_some(true),
         note: args.note.clone(),
@@ -90,7 +93,9 @@ pub async fn run(
         lease,
         note: args.note.clone(),
         screen: Screen::new(context.json),
-        asked: false,
+        attention,
+        called: None,
+        asking: Asking::Never,
         viewer_due: None,
         viewer_seen: false,
         viewer: None,
@@ -102,6 +107,7 @@ pub async fn run(
         ttl: Duration::from_millis(takeover.lease.ttl_ms),
     })?;
     let outcome = takeover.hold(&args, &view, &mut signals, beats).await?;
+    takeover.attention.rest();
     // Nothing is lost if nobody can read it any more.
     let _ = takeover.screen.tell(&outcome.text(), Some(outcome.json()));
     if matches!(outcome.cause, Cause::Suspended) {
@@ -146,6 +152,7 @@ impl Takeover {
         signals: &mut Signals,
         beats: mpsc::UnboundedReceiver<Beat>,
     ) -> Result<Outcome, Failure> {
+        asked::listen(&self.session).await;
         self.announce(view);
         let cause = match viewer::open(&args.viewer, &view.socket_path, true) {
             Err(failure) => Cause::NoViewer(failure.message().to_owned()),
@@ -193,8 +200,8 @@ impl Takeover {
         loop {
             tokio::select! {
                 asked = signals.next() => return Ok(match asked {
-                    Asked::Stop => Cause::Interrupted,
-                    Asked::Suspend => Cause::Suspended,
+                    signals::Asked::Stop => Cause::Interrupted,
+                    signals::Asked::Suspend => Cause::Suspended,
                 }),
                 Some(beat) = beats.recv() => match beat {
                     Beat::Renewed { expires_in } => self.expires_at = Instant::now() + expires_in,
@@ -204,7 +211,7 @@ impl Takeover {
                     Some(news) => if self.heard(news) { return Ok(Cause::Ended(None)) },
                     None => return Err(host_gone()),
                 },
-                ended = closed(&mut self.viewer) => {
+                ended = viewer::closed(&mut self.viewer) => {
                     self.viewer = None;
                     let failed = ended.is_ok_and(|status| !status.success());
                     if failed && !self.viewer_seen {
@@ -219,69 +226,6 @@ impl Takeover {
                 },
             }
         }
-    }
-
-    /// Deals with a notification; true if the takeover has ended.
-    fn heard(&mut self, news: Notification) -> bool {
-        let params = news.params;
-        match news.method.as_str() {
-            "lease_ended" => serde_json::from_value::<LeaseEnded>(params)
-                .is_ok_and(|ended| ended.lease_id == self.lease.lease_id),
-            "lease_warning" => {
-                if let Ok(warning) = serde_json::from_value::<LeaseWarning>(params) {
-                    let left = duration::show(warning.left_ms);
-                    let text = match warning.limit {
-                        Limit::Idle => format!("control ends in {left} unless you do something"),
-                        Limit::Maximum => format!("control ends in {left}, its time is over"),
-                    };
-                    let json = json!({
-                        "event": "warning", "limit": warning.limit, "leftMs": warning.left_ms,
-                    });
-                    let _ = self.screen.say(&text, json);
-                }
-                false
-            }
-            "lease_request" => {
-                if let Ok(request) = serde_json::from_value::<LeaseRequest>(params) {
-                    self.asked = true;
-                    let why = request
-                        .note
-                        .as_deref()
-                        .map_or_else(String::new, |note| format!(" ({})", shortened(note, 200)));
-                    let text = format!(
-                        "{} asks for control{why}: type give or refuse and press Enter",
-                        plain(&request.from)
-                    );
-                    let json = json!({
-                        "event": "request", "from": request.from, "note": request.note,
-                    });
-                    let _ = self.screen.say(&text, json);
-                }
-                false
-            }
-            _ => false,
-        }
-    }
-
-    /// Deals with a line from the keyboard; true if the person is done.
-    async fn typed(&mut self, line: String) -> Result<bool, Failure> {
-        let answer = match line.as_str() {
-            "give" if self.asked => Method::ControlGive,
-            "refuse" if self.asked => Method::ControlRefuse,
-            _ => {
-                if !line.is_empty() {
-                    self.note = Some(line);
-                }
-                return Ok(true);
-            }
-        };
-        self.asked = false;
-        // After giving, the end of the lease is told like any other.
-        let _: serde_json::Value = self
-            .session
-            .call_patiently(answer, &self.lease_params())
-            .await?;
-        Ok(false)
     }
 
     /// Brings the line up to date, and looks whether the takeover has to end.
@@ -314,6 +258,7 @@ impl Takeover {
             return Ok(Some(Cause::NoViewer(message.to_owned())));
         }
         let now = Instant::now();
+        self.calm(|call| call.until <= now);
         let left = duration::ms(self.expires_at.saturating_duration_since(now));
         let held = duration::ms(now - self.granted_at);
         let _ = self.screen.show(screen::line(&status, left, held));
@@ -326,73 +271,10 @@ impl Takeover {
         };
         self.session.call(Method::ControlStatus, &params).await
     }
-
-    /// Returns control if it is still held, and fetches the hand-back.
-    async fn finish(&mut self, cause: Cause) -> Result<Outcome, Failure> {
-        let reason = match cause {
-            Cause::Done | Cause::Suspended => Some(ReturnReason::Return),
-            Cause::Interrupted | Cause::NoViewer(_) => Some(ReturnReason::Cancelled),
-            Cause::Ended(_) => None,
-        };
-        let returned = match reason {
-            Some(reason) => self.give_back(reason).await?,
-            None => None,
-        };
-        let hand_back = self.hand_back().await;
-        Ok(Outcome {
-            cause,
-            returned,
-            hand_back,
-        })
-    }
-
-    /// `None` if the lease had ended already, for instance because its viewer closed.
-    async fn give_back(
-        &self,
-        reason: ReturnReason,
-    ) -> Result<Option<ControlReturnResult>, Failure> {
-        let params = ControlReturnParams {
-            lease_id: Some(self.lease.lease_id.clone()),
-            token: Some(self.lease.token.clone()),
-            desktop: None,
-            reason: Some(reason),
-            note: self.note.clone(),
-        };
-        match self.session.call(Method::ControlReturn, &params).await {
-            Ok(result) => Ok(Some(result)),
-            Err(failure) if failure.code() == ErrorCode::LeaseStale => Ok(None),
-            Err(failure) if failure.code() == ErrorCode::SessionUnknown => Err(host_gone()),
-            Err(failure) => Err(failure),
-        }
-    }
-
-    /// The hand-back of this takeover. It may come a moment after control has returned.
-    async fn hand_back(&self) -> Option<HandBack> {
-        let deadline = Instant::now() + HAND_BACK;
-        while Instant::now() < deadline {
-            let status = self.status().await.ok()?;
-            match status.last_hand_back {
-                Some(hand_back) if hand_back.epoch > self.lease.epoch => return Some(hand_back),
-                _ => tokio::time::sleep(Duration::from_millis(20)).await,
-            }
-        }
-        None
-    }
-}
-
-/// Waits until the viewer is closed; for ever if there is none.
-async fn closed(viewer: &mut Option<Child>) -> std::io::Result<std::process::ExitStatus> {
-    match viewer {
-        Some(viewer) => viewer.wait().await,
-        None => future::pending().await,
-    }
 }
 
 fn host_gone() -> Failure {
-    Failure::new(
-        ErrorCode::SessionUnknown,
-        "the host is gone, and your control with it",
-    )
+    super::host_gone("the host is gone, and your control with it")
 }
 
 #[cfg(test)]

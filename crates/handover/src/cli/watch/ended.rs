@@ -22,6 +22,43 @@ pub enum Cause {
     Ended(Option<Refusal>),
 }
 
+/// Which time of a lease was over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimeOver {
+    /// That without a renewal.
+    NoRenewal,
+    /// That without input.
+    Idle,
+    /// That in control.
+    Maximum,
+}
+
+impl TimeOver {
+    /// By the name that it has in the record.
+    pub fn named(cause: &str) -> Option<Self> {
+        match cause {
+            "no_renewal" => Some(Self::NoRenewal),
+            "idle" => Some(Self::Idle),
+            "maximum" => Some(Self::Maximum),
+            _ => None,
+        }
+    }
+
+    /// Why control ended, for people.
+    fn text(self) -> &'static str {
+        match self {
+            Self::NoRenewal => "your control ended because it was not renewed in time",
+            Self::Idle => {
+                "your control ended because you did nothing for as long as --idle or \
+                 `control.idle` allows"
+            }
+            Self::Maximum => {
+                "your control ended because its time was over, which --max or `control.max` sets"
+            }
+        }
+    }
+}
+
 /// What came of a takeover.
 #[derive(Debug)]
 pub struct Outcome {
@@ -31,6 +68,8 @@ pub struct Outcome {
     pub returned: Option<ControlReturnResult>,
     /// What the agents receive.
     pub hand_back: Option<HandBack>,
+    /// Which time was over, if that ended it and the record says so.
+    pub time_over: Option<TimeOver>,
 }
 
 impl Outcome {
@@ -82,7 +121,10 @@ impl Outcome {
             (Cause::Done | Cause::Suspended, _) | (Cause::Ended(_), Some(End::Return)) => Ok(()),
             (Cause::Ended(_), Some(End::Timeout)) => Err(Failure::new(
                 ErrorCode::Timeout,
-                "your control ended because it was not renewed in time or a limit was reached",
+                self.time_over.map_or(
+                    "your control ended because it was not renewed in time or a limit was reached",
+                    TimeOver::text,
+                ),
             )),
             (Cause::Ended(_), Some(End::Revoked)) => Err(Failure::new(
                 ErrorCode::LeaseStale,
@@ -112,6 +154,7 @@ mod tests {
             cause,
             returned,
             hand_back: None,
+            time_over: None,
         }
     }
 
@@ -139,6 +182,21 @@ mod tests {
             code(Cause::NoViewer(String::new()), Some(End::Cancelled)),
             Some(ErrorCode::Timeout)
         );
+    }
+
+    #[test]
+    fn a_time_that_is_over_is_named() {
+        let message = |time_over| {
+            let outcome = Outcome {
+                time_over,
+                ..outcome(Cause::Ended(None), Some(End::Timeout))
+            };
+            outcome.result().unwrap_err().message().to_owned()
+        };
+        assert!(message(TimeOver::named("idle")).contains("--idle"));
+        assert!(message(TimeOver::named("maximum")).contains("--max"));
+        assert!(message(TimeOver::named("no_renewal")).contains("renewed in time"));
+        assert!(message(TimeOver::named("of a newer host")).contains("a limit was reached"));
     }
 
     #[test]

@@ -2,8 +2,9 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
 use std::str::FromStr;
+use std::{future, io};
 
 use handover_host::system::users;
 use handover_host::xvnc::find_program;
@@ -88,6 +89,14 @@ pub fn open(choice: &Choice, socket: &str, with_input: bool) -> Result<Option<Ch
         let message = format!("cannot start the viewer {name}: {error}; choose one with --viewer");
         Failure::new(ErrorCode::Internal, message)
     })
+}
+
+/// Waits until the viewer is closed; for ever if there is none.
+pub async fn closed(viewer: &mut Option<Child>) -> io::Result<ExitStatus> {
+    match viewer {
+        Some(viewer) => viewer.wait().await,
+        None => future::pending().await,
+    }
 }
 
 /// Whether a window can be opened here.

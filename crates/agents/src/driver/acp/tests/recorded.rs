@@ -118,6 +118,7 @@ fn what_an_agent_takes_into_its_turn_is_queued_and_no_more() {
     );
     play(&mut stage, &lines[one..second]);
     assert_eq!(stage.receipts("s"), [Queued, Unknown]);
+    assert_eq!(stage.tokens(None), Some((20, 10)));
     let answer = "ACK[STEER-ONE change course] final answer after steer.";
     assert_eq!(stage.ends(), [(answer.to_owned(), None)]);
 
@@ -157,6 +158,7 @@ fn an_agent_that_joins_prompts_answers_each() {
     assert_eq!(written[0]["method"], "session/prompt");
     play(&mut stage, &lines[second..]);
     assert_eq!(stage.receipts("s"), [Answered]);
+    assert_eq!(stage.tokens(None), Some((20, 10)), "of both answers");
     assert_eq!(stage.ends().len(), 1, "one turn for people");
     assert_eq!(stage.count(&Effect::TurnBegan), 1);
 }

@@ -65,6 +65,7 @@ fn a_steer_during_a_tool_is_seen_all_the_way() {
         })
         .collect();
     assert_eq!(tools, [("Bash", false), ("Bash", true)]);
+    assert_eq!(stage.tokens(None), Some((20, 10)));
 }
 
 #[test]
@@ -97,6 +98,8 @@ fn what_an_interrupt_leaves_on_the_queue_is_taken_back_and_told_if_it_runs() {
     // There nobody took it back, and it ran.
     assert_eq!(stage.receipts(left), ALL_THE_WAY);
     assert_eq!(stage.count(&Effect::Settled), 3);
+    // More than the turns themselves say: the first was cut short.
+    assert_eq!(stage.tokens(None), Some((30, 24)));
     let interrupts = |line: &&Value| line["request"]["subtype"] == "interrupt";
     let written: Vec<_> = stage.written.iter().filter(interrupts).collect();
     assert_eq!(written.len(), 3);
@@ -125,6 +128,8 @@ fn subagents_are_listed_with_the_reason_why_they_cannot_be_steered() {
     let of_child =
         |effect: &&Effect| matches!(effect, Effect::Tool { child: Some(of), .. } if of == first);
     assert_eq!(stage.effects.iter().filter(of_child).count(), 2);
+    // What its subagents took is among it.
+    assert_eq!(stage.tokens(None), Some((70, 35)));
     // Its parent's turns ended while the first still worked.
     assert_eq!(stage.ends(), []);
 }

@@ -79,6 +79,8 @@ fn the_subagent_of_a_real_run_is_listed_and_steered() {
         }
     }
     assert_eq!(stage.receipts("human-1"), ALL_THE_WAY);
+    assert_eq!(stage.tokens(Some(&child)), Some((20, 10)));
+    assert!(stage.tokens(None).is_some());
     let listed = stage.children();
     let first = listed.first().expect("a subagent");
     assert_eq!((&first.native, &first.parent), (&child, &None));

@@ -92,6 +92,7 @@ fn a_steer_during_a_tool_is_seen_all_the_way() {
         .collect();
     let command = Some("/bin/bash -lc 'sleep 4; echo tool-done'");
     assert_eq!(tools, [("shell", false, command), ("shell", true, command)]);
+    assert_eq!(stage.tokens(None), Some((20, 10)));
     stage.act(|driver, out| driver.ended(true, out));
     assert_eq!(stage.receipts("human-msg-1").len(), ALL_THE_WAY.len());
 }

@@ -48,6 +48,7 @@ fn a_steer_during_a_tool_is_queued_inserted_sent_and_answered() {
         assert_eq!(stage.ends(), [(text.to_owned(), None)], "{name}");
         assert_eq!(stage.text(), text, "{name}");
         assert_eq!(stage.count(&Effect::TurnBegan), 1, "{name}");
+        assert_eq!(stage.tokens(None), Some((20, 10)), "{name}");
         let tool = |ended, summary: Option<&str>| Effect::Tool {
             child: None,
             call: stage.effects.iter().find_map(|effect| match effect {

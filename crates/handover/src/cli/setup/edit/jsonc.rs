@@ -10,16 +10,16 @@ use jsonc_parser::common::Ranged;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
 use super::layout::{Layout, indent_of, json_string, newline_of};
-use super::{ARGS, Entry, NAME, Place, Problem, is_ours, spliced};
+use super::{Entry, Place, Problem, Server, is_ours, spliced};
 
 /// What a program takes beyond JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
-    /// Nothing.
+    /// A byte order mark before it.
     Plain,
-    /// Comments.
+    /// Comments, but no byte order mark.
     Comments,
-    /// Comments, and commas after the last member.
+    /// A byte order mark, comments, and commas after the last member.
     CommentsAndTrailingCommas,
 }
 
@@ -48,35 +48,35 @@ const LOOKED_AT: usize = 64;
 
 impl Json {
     /// A file with our server alone.
-    pub fn fresh(self, command: &str) -> String {
+    pub fn fresh(self, server: Server, command: &str) -> String {
         let layout = Layout::Lines {
             newline: "\n",
             step: "  ",
         };
         // A list in lines is what no entry has that was put into a file: so the two are told apart.
-        let entry = self.entry(command, layout, "    ", true);
+        let entry = self.entry(server, command, layout, "    ", true);
         let servers = layout.object("  ", &[entry]);
         let whole = layout.object("", &[layout.member(self.servers, &servers)]);
         format!("{whole}\n")
     }
 
     /// The entry of our name.
-    pub fn find(self, text: &str) -> Result<Option<Entry>, Problem> {
+    pub fn find(self, text: &str, server: Server) -> Result<Option<Entry>, Problem> {
         let root = self.parse(text)?;
         let Some(servers) = self.servers(text, &root)? else {
             return Ok(None);
         };
-        let Some(entry) = only(text, servers.object, NAME)? else {
+        let Some(entry) = only(text, servers.object, server.name)? else {
             return Ok(None);
         };
         Ok(Some(Entry {
             start: entry.range.start,
-            ours: self.ours(&entry.value),
+            ours: self.ours(&entry.value, server),
         }))
     }
 
     /// The text with our entry, of which there is none yet.
-    pub fn insert(self, text: &str, command: &str) -> Result<String, Problem> {
+    pub fn insert(self, text: &str, server: Server, command: &str) -> Result<String, Problem> {
         let root = self.parse(text)?;
         let newline = newline_of(text);
         let step = step_of(text, &root);
@@ -85,23 +85,23 @@ impl Json {
         let Some(servers) = servers else {
             return Ok(put_first(text, &root, lines, |layout, indent| {
                 let inner = format!("{indent}{}", layout.step());
-                let entry = self.entry(command, layout, &inner, false);
+                let entry = self.entry(server, command, layout, &inner, false);
                 layout.member(self.servers, &layout.object(indent, &[entry]))
             }));
         };
         if servers.object.properties.is_empty() {
             // With spaces inside of the brackets, which there are none of where the object was not there.
-            let entry = self.entry(command, Layout::Spaced, "", false);
+            let entry = self.entry(server, command, Layout::Spaced, "", false);
             let at = servers.object.range.start + 1;
             return Ok(spliced(text, at..at, &format!(" {entry} ")));
         }
         Ok(put_first(text, servers.object, lines, |layout, indent| {
-            self.entry(command, layout, indent, false)
+            self.entry(server, command, layout, indent, false)
         }))
     }
 
     /// Where [`Json::insert`] may have put something.
-    pub fn inserted(self, text: &str) -> Vec<Range<usize>> {
+    pub fn inserted(self, text: &str, server: Server) -> Vec<Range<usize>> {
         let mut spans = Vec::new();
         let Ok(root) = self.parse(text) else {
             return spans;
@@ -109,7 +109,7 @@ impl Json {
         let Ok(Some(servers)) = self.servers(text, &root) else {
             return spans;
         };
-        let Some(entry) = servers.object.get(NAME) else {
+        let Some(entry) = servers.object.get(server.name) else {
             return spans;
         };
         let within = [
@@ -136,11 +136,13 @@ impl Json {
     }
 
     /// The text without our entry, however it came there.
-    pub fn cut(self, text: &str) -> Result<String, Problem> {
+    pub fn cut(self, text: &str, server: Server) -> Result<String, Problem> {
         let root = self.parse(text)?;
         let entry_of = |servers: &Servers<'_, '_>| {
             let all = &servers.object.properties;
-            let index = all.iter().position(|member| member.name.as_str() == NAME)?;
+            let index = all
+                .iter()
+                .position(|member| member.name.as_str() == server.name)?;
             let (entry, inside) = (all[index].range, servers.object.range);
             let comma = comma_after(text, entry.end);
             if let Some(next) = all.get(index + 1) {
@@ -175,9 +177,16 @@ impl Json {
         Ok(span.map_or_else(|| text.to_owned(), |span| spliced(text, span, "")))
     }
 
-    fn entry(self, command: &str, layout: Layout<'_>, indent: &str, in_lines: bool) -> String {
+    fn entry(
+        self,
+        server: Server,
+        command: &str,
+        layout: Layout<'_>,
+        indent: &str,
+        in_lines: bool,
+    ) -> String {
         let inner = format!("{indent}{}", layout.step());
-        let args = ARGS.map(json_string);
+        let args: Vec<String> = server.args.iter().map(|arg| json_string(arg)).collect();
         let members = match self.shape {
             Shape::CommandAndArgs => [
                 layout.member("command", &json_string(command)),
@@ -191,11 +200,11 @@ impl Json {
                 ]
             }
         };
-        layout.member(NAME, &layout.object(indent, &members))
+        layout.member(server.name, &layout.object(indent, &members))
     }
 
     /// What an entry runs and where that is written, if it is our server.
-    fn ours(self, entry: &Value<'_>) -> Option<(String, Range<usize>)> {
+    fn ours(self, entry: &Value<'_>, server: Server) -> Option<(String, Range<usize>)> {
         let entry = entry.as_object()?;
         let (command, args) = match self.shape {
             Shape::CommandAndArgs => {
@@ -211,7 +220,7 @@ impl Json {
             .iter()
             .map(|arg| arg.as_string_lit().map_or("", |arg| &*arg.value));
         let at = command.range.start..command.range.end;
-        is_ours(&command.value, args).then(|| (command.value.to_string(), at))
+        is_ours(server, &command.value, args).then(|| (command.value.to_string(), at))
     }
 
     fn parse(self, text: &str) -> Result<Object<'_>, Problem> {
@@ -241,7 +250,10 @@ impl Json {
                 "the outermost value must be an object".to_owned(),
                 other.start(),
             )),
-            None => Err(unreadable("it is empty".to_owned(), 0)),
+            None => Err(unreadable(
+                "nothing but comments is in it, not even {}".to_owned(),
+                0,
+            )),
         }
     }
 
@@ -258,6 +270,7 @@ impl Json {
             Value::Object(object) => Ok(Some(Servers { member, object })),
             other => Err(Problem::ByHand {
                 what: format!("\"{}\" is no object", self.servers),
+                remedy: "make it one, {}",
                 at: Place::of(text, other.start()),
             }),
         }
@@ -270,7 +283,7 @@ struct Servers<'o, 't> {
     object: &'o Object<'t>,
 }
 
-/// The member of that name. Programs differ on which of several counts.
+/// The member of that name.
 fn only<'o, 't>(
     text: &str,
     object: &'o Object<'t>,
@@ -284,6 +297,7 @@ fn only<'o, 't>(
     match named.next() {
         Some(second) => Err(Problem::ByHand {
             what: format!("\"{name}\" is there twice"),
+            remedy: "join the two into one, since programs differ on which of them counts",
             at: Place::of(text, second.range.start),
         }),
         None => Ok(first),

@@ -5,11 +5,11 @@ use proptest::prelude::*;
 
 use super::*;
 
-const SERVERS: &str = "servers";
+const MEMBER: &str = "servers";
 
 fn json(dialect: Dialect, shape: Shape) -> Format {
     Format::Json(Json {
-        servers: SERVERS,
+        servers: MEMBER,
         dialect,
         shape,
     })
@@ -97,9 +97,13 @@ fn file(dialect: Dialect) -> BoxedStrategy<String> {
             let mut members = named("o", values);
             if let Some(servers) = servers {
                 let at = at.index(members.len() + 1);
-                members.insert(at, (SERVERS.to_owned(), servers));
+                members.insert(at, (MEMBER.to_owned(), servers));
             }
-            let mark = prop::sample::select(vec!["", "", "\u{feff}"]);
+            let marks = match dialect {
+                Dialect::Comments => vec![""],
+                Dialect::Plain | Dialect::CommentsAndTrailingCommas => vec!["", "", "\u{feff}"],
+            };
+            let mark = prop::sample::select(marks);
             (mark, gap(dialect), object(dialect, members), gap(dialect))
         })
         .prop_map(|(mark, before, object, after)| [mark, &before, &object, &after].concat())
@@ -129,6 +133,8 @@ fn any_toml() -> impl Strategy<Value = (Format, String)> {
         "[mcp_servers.other]",
         "\tk = { q = [1,\n 2] }",
         "[mcp_servers.x.env]",
+        "mcp_servers = {}",
+        "mcp_servers = { i = {},j={ args = [] } } # one line",
         "\"z\" = ''",
     ]);
     let lines = prop::collection::vec(line, 0..8);
@@ -141,7 +147,7 @@ fn any_toml() -> impl Strategy<Value = (Format, String)> {
             if end {
                 text.push_str(newline);
             }
-            toml::find(&text).ok()?;
+            toml::find(&text, DESKTOP).ok()?;
             Some((Format::Toml, format!("{mark}{text}")))
         },
     )
@@ -156,7 +162,7 @@ fn written(change: Result<Change, Problem>) -> String {
 
 /// What is put in is one piece, nothing is to be done the second time, and it comes out again.
 fn comes_and_goes(format: Format, text: &str, command: &str) -> String {
-    let added = written(format.add(Some(text), command, false));
+    let added = written(format.add_all(Some(text), command, false));
     let shared = text
         .bytes()
         .zip(added.bytes())
@@ -167,9 +173,12 @@ fn comes_and_goes(format: Format, text: &str, command: &str) -> String {
         added.as_bytes().ends_with(rest),
         "{text:?} became {added:?}"
     );
-    assert_eq!(format.add(Some(&added), command, true), Ok(Change::Nothing));
     assert_eq!(
-        written(format.remove(Some(&added), false)),
+        format.add_all(Some(&added), command, true),
+        Ok(Change::Nothing)
+    );
+    assert_eq!(
+        written(format.remove_all(Some(&added), false)),
         text,
         "{added:?}"
     );
@@ -183,11 +192,13 @@ fn others(text: &str) -> String {
     else {
         panic!("no object: {text}");
     };
-    let mut servers = match root.take(SERVERS) {
+    let mut servers = match root.take(MEMBER) {
         Some(JsonValue::Object(servers)) => servers,
         _ => JsonObject::with_capacity(0),
     };
-    servers.take(NAME);
+    for server in SERVERS {
+        servers.take(server.name);
+    }
     let (root, servers) = (JsonValue::Object(root), JsonValue::Object(servers));
     format!("{} {}", in_order(root), in_order(servers))
 }
@@ -228,11 +239,11 @@ proptest! {
     /// Also when others have been at the file since: what is theirs is still there.
     #[test]
     fn json_loses_nothing_else((format, text) in any_json(), (_, later) in any_json()) {
-        let added = written(format.add(Some(&text), "handover", false));
-        let moved = written(format.add(Some(&added), "/elsewhere/handover", false));
-        let removed = written(format.remove(Some(&moved), false));
+        let added = written(format.add_all(Some(&text), "handover", false));
+        let moved = written(format.add_all(Some(&added), "/elsewhere/handover", false));
+        let removed = written(format.remove_all(Some(&moved), false));
         prop_assert_eq!(others(&text), others(&removed));
         // Nothing panics on what is none of the format.
-        let _ = Format::Toml.add(Some(&later), "handover", true);
+        let _ = Format::Toml.add_all(Some(&later), "handover", true);
     }
 }

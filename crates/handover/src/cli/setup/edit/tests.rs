@@ -14,14 +14,14 @@ const OPENCODE: Format = Format::Json(Json {
 });
 
 fn added(format: Format, text: &str) -> String {
-    match format.add(Some(text), "handover", false) {
+    match format.add(Some(text), DESKTOP, "handover", false) {
         Ok(Change::Write(text)) => text,
         other => panic!("{other:?}"),
     }
 }
 
 fn removed(format: Format, text: &str) -> String {
-    match format.remove(Some(text), false) {
+    match format.remove(Some(text), DESKTOP, false) {
         Ok(Change::Write(text)) => text,
         other => panic!("{other:?}"),
     }
@@ -29,7 +29,7 @@ fn removed(format: Format, text: &str) -> String {
 
 fn problem(format: Format, text: &str) -> String {
     format
-        .add(Some(text), "handover", false)
+        .add(Some(text), DESKTOP, "handover", false)
         .unwrap_err()
         .to_string()
 }
@@ -37,11 +37,14 @@ fn problem(format: Format, text: &str) -> String {
 #[test]
 fn a_new_file_goes_with_what_was_put_in() {
     for format in [CLAUDE, OPENCODE, Format::Toml] {
-        let Ok(Change::Write(text)) = format.add(None, "/a \"b\"/handover", false) else {
+        let Ok(Change::Write(text)) = format.add(None, DESKTOP, "/a \"b\"/handover", false) else {
             panic!("nothing to write");
         };
-        assert_eq!(format.remove(Some(&text), false), Ok(Change::Delete));
-        assert_eq!(format.remove(None, false), Ok(Change::Nothing));
+        assert_eq!(
+            format.remove(Some(&text), DESKTOP, false),
+            Ok(Change::Delete)
+        );
+        assert_eq!(format.remove(None, DESKTOP, false), Ok(Change::Nothing));
     }
 }
 
@@ -124,12 +127,12 @@ fn another_server_of_the_name_is_replaced_by_force_alone() {
             refused.contains("line 2") && refused.contains("--force"),
             "{refused}"
         );
-        assert!(format.remove(Some(text), false).is_err());
-        let Ok(Change::Write(replaced)) = format.add(Some(text), "handover", true) else {
+        assert!(format.remove(Some(text), DESKTOP, false).is_err());
+        let Ok(Change::Write(replaced)) = format.add(Some(text), DESKTOP, "handover", true) else {
             panic!("not replaced");
         };
         assert_eq!(
-            format.add(Some(&replaced), "handover", false),
+            format.add(Some(&replaced), DESKTOP, "handover", false),
             Ok(Change::Nothing)
         );
         assert!(replaced.contains('b'));
@@ -142,14 +145,109 @@ fn what_is_not_understood_is_named_by_its_place() {
         (CLAUDE, "{\n  \"ä\": 1 2}", "line 2, column 9"),
         (CLAUDE, "{} // comment", "line 1, column 4"),
         (CLAUDE, "{\"a\": 1,}", "line 1, column 8"),
-        (CLAUDE, "", "line 1, column 1"),
         (CLAUDE, "[]", "line 1, column 1"),
         (CLAUDE, "{\"mcpServers\":\n[]}", "line 2"),
         (CLAUDE, "{\"mcpServers\":{},\n\"mcpServers\":{}}", "line 2"),
         (Format::Toml, "a = 1\nb = = 2\n", "line 2, column 5"),
-        (Format::Toml, "a = 1\nmcp_servers = {}\n", "line 2"),
+        (Format::Toml, "a = 1\nmcp_servers = 1\n", "line 2"),
+        (Format::Toml, "a = 1\n[[mcp_servers]]\n", "line 2"),
+        (
+            Format::Toml,
+            "mcp_servers = {}\nmcp_servers = {}\n",
+            "line 2",
+        ),
+        (
+            Format::Json(Json {
+                servers: "m",
+                dialect: Dialect::Comments,
+                shape: Shape::Local,
+            }),
+            "// a\n",
+            "{}",
+        ),
+        (
+            Format::Json(Json {
+                servers: "m",
+                dialect: Dialect::Comments,
+                shape: Shape::Local,
+            }),
+            "\u{feff}{}",
+            "byte order mark",
+        ),
     ] {
         let refused = problem(format, text);
         assert!(refused.contains(place), "{text:?}: {refused}");
+    }
+}
+
+#[test]
+fn servers_in_one_line_of_toml_stay_in_it() {
+    let entry = "handover = { command = \"handover\", args = [\"mcp\"] }";
+    for (before, after) in [
+        (
+            "mcp_servers = {}\n",
+            format!("mcp_servers = {{ {entry} }}\n"),
+        ),
+        (
+            "mcp_servers = { a = { command = \"a\" } } # mine\n",
+            format!("mcp_servers = {{ {entry}, a = {{ command = \"a\" }} }} # mine\n"),
+        ),
+    ] {
+        assert_eq!(added(Format::Toml, before), after);
+        assert_eq!(removed(Format::Toml, &after), before);
+    }
+    let last = format!("mcp_servers = {{ a = {{}}, {entry} }}\nb = 1\n");
+    assert_eq!(
+        removed(Format::Toml, &last),
+        "mcp_servers = { a = {} }\nb = 1\n"
+    );
+    let first = format!("mcp_servers = {{{entry}, a = {{}} }}\n");
+    assert_eq!(removed(Format::Toml, &first), "mcp_servers = {a = {} }\n");
+}
+
+#[test]
+fn an_empty_file_is_where_programs_begin() {
+    for text in ["", "\n", " \n\n"] {
+        let written = added(CLAUDE, text);
+        assert_eq!(
+            Ok(Change::Write(written.clone())),
+            CLAUDE.add(None, DESKTOP, "handover", false)
+        );
+        assert_eq!(
+            CLAUDE.remove(Some(text), DESKTOP, false),
+            Ok(Change::Nothing)
+        );
+        assert_eq!(
+            CLAUDE.remove(Some(&written), DESKTOP, false),
+            Ok(Change::Delete)
+        );
+    }
+}
+
+#[test]
+fn all_of_ours_come_and_go_together() {
+    let formats = [CLAUDE, OPENCODE, Format::Toml];
+    for format in formats {
+        let Ok(Change::Write(text)) = format.add_all(None, "handover", false) else {
+            panic!("nothing to write");
+        };
+        for server in SERVERS {
+            assert!(text.contains(server.name), "{text}");
+        }
+        assert_eq!(
+            format.add_all(Some(&text), "handover", false),
+            Ok(Change::Nothing)
+        );
+        // An earlier version put in the first alone.
+        let first = format.add(None, DESKTOP, "handover", false);
+        let Ok(Change::Write(first)) = first else {
+            panic!("nothing to write");
+        };
+        assert_eq!(
+            format.add_all(Some(&first), "handover", false),
+            Ok(Change::Write(text.clone()))
+        );
+        assert_eq!(format.remove_all(Some(&text), false), Ok(Change::Delete));
+        assert_eq!(format.remove_all(None, false), Ok(Change::Nothing));
     }
 }

@@ -1,51 +1,56 @@
-//! Our entry in TOML: a table `[mcp_servers.handover]` at the end of the file.
+//! Our entry in TOML: a table `[mcp_servers.handover]` at the end of the file, or `handover = {…}` where all
+//! servers are written in one line.
 
 use std::ops::Range;
 
-use toml_edit::{Document, Item, Table};
+use toml_edit::{Document, InlineTable, Item, Table, Value};
 
 use super::layout::{newline_of, toml_string};
-use super::{ARGS, Entry, NAME, Place, Problem, is_ours};
+use super::{Entry, Place, Problem, Server, is_ours, spliced};
 
 /// The table that holds the servers.
 const SERVERS: &str = "mcp_servers";
 
 /// A file with our server alone.
-pub fn fresh(command: &str) -> String {
-    format!("{}\n", table(command, "\n"))
+pub fn fresh(server: Server, command: &str) -> String {
+    format!("{}\n", table(server, command, "\n"))
 }
 
 /// The entry of our name.
-pub fn find(text: &str) -> Result<Option<Entry>, Problem> {
+pub fn find(text: &str, server: Server) -> Result<Option<Entry>, Problem> {
     let document = parse(text)?;
     let Some(servers) = document.as_table().get(SERVERS) else {
         return Ok(None);
     };
     let Some(servers) = servers.as_table_like() else {
-        return Err(by_hand(text, servers, "`mcp_servers` is no table"));
+        let (what, remedy) = ("`mcp_servers` is no table", "take it out");
+        return Err(by_hand(text, servers, what, remedy));
     };
-    let Some((key, entry)) = servers.get_key_value(NAME) else {
+    let Some((key, entry)) = servers.get_key_value(server.name) else {
         return Ok(None);
     };
     let start = entry.span().or_else(|| key.span());
     Ok(Some(Entry {
         start: start.map_or(0, |span| span.start),
-        ours: ours(entry),
+        ours: ours(entry, server),
     }))
 }
 
 /// The text with our table, of which there is none yet.
-pub fn insert(text: &str, command: &str) -> Result<String, Problem> {
+pub fn insert(text: &str, server: Server, command: &str) -> Result<String, Problem> {
     let document = parse(text)?;
     match document.as_table().get(SERVERS) {
         None | Some(Item::Table(_)) => {}
+        Some(Item::Value(Value::InlineTable(servers))) => {
+            return insert_inline(text, servers, server, command);
+        }
         Some(other) => {
-            let what = "`mcp_servers` is not written as tables `[mcp_servers.NAME]`";
-            return Err(by_hand(text, other, what));
+            let what = "`mcp_servers` is no table of servers";
+            return Err(by_hand(text, other, what, "write it as [mcp_servers.NAME]"));
         }
     }
     let newline = newline_of(text);
-    let table = table(command, newline);
+    let table = table(server, command, newline);
     // A last line without an end stays one: so what was put in can be told from what was there.
     Ok(if text.is_empty() || text.ends_with('\n') {
         format!("{text}{newline}{table}{newline}")
@@ -54,9 +59,42 @@ pub fn insert(text: &str, command: &str) -> Result<String, Problem> {
     })
 }
 
-/// Where [`insert`] may have put something: at the end, with one line end or two before it.
-pub fn inserted(text: &str) -> Vec<Range<usize>> {
-    let header = format!("[{SERVERS}.{NAME}]");
+/// The same among servers that are written in one line, in front of them.
+fn insert_inline(
+    text: &str,
+    servers: &InlineTable,
+    server: Server,
+    command: &str,
+) -> Result<String, Problem> {
+    let Some(span) = servers.span() else {
+        let what = "`mcp_servers` is written in an unusual way".to_owned();
+        let (remedy, at) = ("write it as [mcp_servers.NAME]", Place::of(text, 0));
+        return Err(Problem::ByHand { what, remedy, at });
+    };
+    let (name, args) = (server.name, list(server));
+    let end = if servers.is_empty() { " " } else { "," };
+    let command = toml_string(command);
+    let entry = format!(" {name} = {{ command = {command}, args = [{args}] }}{end}");
+    let at = span.start + 1;
+    Ok(spliced(text, at..at, &entry))
+}
+
+/// Where [`insert`] may have put something: at the end, with one line end or two before it, or at the start
+/// of the servers that are written in one line.
+pub fn inserted(text: &str, server: Server) -> Vec<Range<usize>> {
+    if let Ok(document) = parse(text)
+        && let Some(Item::Value(Value::InlineTable(servers))) = document.as_table().get(SERVERS)
+    {
+        let span = servers
+            .span()
+            .zip(servers.get(server.name).and_then(Value::span));
+        let span = span.map(|(whole, entry)| whole.start + 1..entry.end + 1);
+        return span
+            .filter(|span| span.end < text.len())
+            .into_iter()
+            .collect();
+    }
+    let header = format!("[{SERVERS}.{}]", server.name);
     let Some(start) = text.rfind(&header) else {
         return Vec::new();
     };
@@ -73,13 +111,13 @@ pub fn inserted(text: &str) -> Vec<Range<usize>> {
 }
 
 /// The text without our entry and the tables in it, however they came there.
-pub fn cut(text: &str) -> Result<String, Problem> {
+pub fn cut(text: &str, server: Server) -> Result<String, Problem> {
     let document = parse(text)?;
     let servers = document.as_table().get(SERVERS);
     let Some(servers) = servers.and_then(Item::as_table_like) else {
         return Ok(text.to_owned());
     };
-    let Some((key, entry)) = servers.get_key_value(NAME) else {
+    let Some((key, entry)) = servers.get_key_value(server.name) else {
         return Ok(text.to_owned());
     };
     let mut spans = Vec::new();
@@ -90,9 +128,15 @@ pub fn cut(text: &str) -> Result<String, Problem> {
             let whole = key.span().zip(value.span());
             spans.extend(whole.map(|(key, value)| key.start..value.end));
         }
+        // Among servers that are written in one line.
+        Item::Value(Value::InlineTable(table)) if !table.is_dotted() => {
+            let whole = key.span().zip(table.span());
+            let span = whole.map(|(key, value)| with_comma(text, key.start..value.end));
+            return Ok(span.map_or_else(|| text.to_owned(), |span| spliced(text, span, "")));
+        }
         other => {
-            let what = "the server is not written as a table `[mcp_servers.handover]`";
-            return Err(by_hand(text, other, what));
+            let what = format!("the server `{}` is not written as one table", server.name);
+            return Err(by_hand(text, other, &what, "take it out"));
         }
     }
     spans.sort_unstable_by_key(|span| std::cmp::Reverse(span.start));
@@ -104,20 +148,36 @@ pub fn cut(text: &str) -> Result<String, Problem> {
     Ok(text)
 }
 
-fn table(command: &str, newline: &str) -> String {
-    let args = ARGS.map(toml_string).join(", ");
+fn table(server: Server, command: &str, newline: &str) -> String {
+    let (name, args) = (server.name, list(server));
     let command = toml_string(command);
-    format!("[{SERVERS}.{NAME}]{newline}command = {command}{newline}args = [{args}]")
+    format!("[{SERVERS}.{name}]{newline}command = {command}{newline}args = [{args}]")
+}
+
+fn list(server: Server) -> String {
+    let args: Vec<String> = server.args.iter().map(|arg| toml_string(arg)).collect();
+    args.join(", ")
+}
+
+/// What goes with one of several in a line: the comma after it and the blank there, or else the one before.
+fn with_comma(text: &str, span: Range<usize>) -> Range<usize> {
+    let after = text[span.end..].trim_start();
+    if let Some(rest) = after.strip_prefix(',') {
+        return span.start..text.len() - rest.trim_start_matches([' ', '\t']).len();
+    }
+    let before = text[..span.start].trim_end();
+    let start = before.strip_suffix(',').map_or(span.start, str::len);
+    start..span.end
 }
 
 /// What an entry runs and where that is written, if it is our server.
-fn ours(entry: &Item) -> Option<(String, Range<usize>)> {
+fn ours(entry: &Item, server: Server) -> Option<(String, Range<usize>)> {
     let entry = entry.as_table_like()?;
     let command = entry.get("command")?;
     let args = entry.get("args")?.as_array()?;
     let args = args.iter().map(|arg| arg.as_str().unwrap_or_default());
     let (name, at) = (command.as_str()?, command.span()?);
-    is_ours(name, args).then(|| (name.to_owned(), at))
+    is_ours(server, name, args).then(|| (name.to_owned(), at))
 }
 
 /// Where a table and those in it are written, each from its header to its last value.
@@ -168,9 +228,10 @@ fn parse(text: &str) -> Result<Document<&str>, Problem> {
     })
 }
 
-fn by_hand(text: &str, item: &Item, what: &str) -> Problem {
+fn by_hand(text: &str, item: &Item, what: &str, remedy: &'static str) -> Problem {
     Problem::ByHand {
         what: what.to_owned(),
+        remedy,
         at: Place::of(text, item.span().map_or(0, |span| span.start)),
     }
 }

@@ -62,6 +62,23 @@ fn answer(state: &Shared, method: Method, params: &Value) -> Result<Value, Refus
             state.end = Some(end);
             Ok(json!({"reason": end, "heldMs": 9, "screenshot": null, "epoch": 5}))
         }
+        Method::Subscribe => Ok(json!({"cursor": 0})),
+        Method::Journal => {
+            assert_eq!(params["kinds"], json!(["takeover_timeout"]));
+            let end = |seq: u64, lease: &str, cause: &str| {
+                json!({
+                    "seq": seq, "at": "2026-01-31T09:30:00.250Z", "kind": "takeover_timeout",
+                    "source": "host", "actor": {"uid": 1, "pid": 2}, "uid": 1, "pid": 2,
+                    "desktop": "d1", "leaseId": lease, "cause": cause,
+                })
+            };
+            let events = [
+                end(1, "l-0", "idle"),
+                end(2, "l-1", "maximum"),
+                end(3, "l-2", "idle"),
+            ];
+            Ok(json!({"events": events, "next": 3, "head": ""}))
+        }
         Method::ControlStatus => {
             let mut status = json!({
                 "desktop": "d1", "control": "agent", "phase": "steady", "epoch": 5,
@@ -144,6 +161,7 @@ async fn take(arguments: &[&str], socket: &Path) -> Result<(), Failure> {
         socket.to_owned(),
         "d1".into(),
         view,
+        Attention::new(false),
         &context,
     )
     .await
@@ -174,7 +192,10 @@ fn a_lost_lease_is_a_timeout() {
         ..State::default()
     };
     let (result, state) = watch(&["--viewer", "none"], lost);
-    assert_eq!(result.unwrap_err().code(), ErrorCode::Timeout);
+    let failure = result.unwrap_err();
+    assert_eq!(failure.code(), ErrorCode::Timeout);
+    // Why is in the record of this very lease's end.
+    assert!(failure.message().contains("--max"), "{}", failure.message());
     assert!(state.returned.is_empty());
     assert_eq!(state.renewals, 1, "a lost lease is not renewed again");
 }

@@ -1,13 +1,17 @@
 //! The gate, told step by step what happens.
 
+mod again;
+mod host;
+
 use std::time::Duration;
 
 use handover_protocol::{ErrorCode, PermitName, Refusal};
 use serde_json::{Value, json};
 
-use super::allow::Allow;
-use super::call::{CLIENT_CANCEL, CUT_OFF, GRACE, PERMIT_TIME, Permit};
-use super::gate::{Effect, Gate, HOST_GONE};
+use super::super::allow::Allow;
+use super::super::call::{CLIENT_CANCEL, GRACE, Permit};
+use super::super::records::weight;
+use super::{Effect, Gate};
 
 const START: Duration = Duration::from_secs(100);
 
@@ -108,7 +112,8 @@ fn what_comes_behind_a_call_stays_behind_it() {
     assert_eq!(says(&mut gate, &first), [ask(1, "act")]);
     assert_eq!(says(&mut gate, ping), []);
     assert_eq!(says(&mut gate, &second), [ask(2, "act")]);
-    assert_eq!(gate.held_bytes(), first.len() + ping.len() + second.len());
+    let held = [&first, ping, &second].map(|record| weight(record.as_bytes()));
+    assert_eq!(gate.held_bytes(), held.iter().sum::<usize>());
     gate.permitted(2, Ok(permit(2)));
     assert_eq!(gate.effects(), []);
     gate.permitted(1, Ok(permit(1)));
@@ -228,40 +233,33 @@ fn an_interruption_that_comes_before_its_permit_or_before_the_call_is_sent() {
     gate.interrupt(&permit(1), START);
     gate.permitted(2, Ok(permit(2)));
     gate.interrupt(&permit(2), START);
-    assert_eq!(gate.effects(), [Effect::Complete(permit(2))]);
+    let recorded = Effect::Record { tool: "act".into() };
+    assert_eq!(
+        gate.effects(),
+        [Effect::Complete(permit(2)), recorded.clone()]
+    );
     gate.permitted(1, Ok(permit(1)));
     let effects = gate.effects();
     let sent = effects
         .iter()
         .any(|effect| matches!(effect, Effect::ToServer(_)));
     assert!(!sent, "{effects:?}");
-    assert!(effects.contains(&Effect::Complete(permit(1))));
-    assert!(gate.is_idle());
+    assert!(effects.contains(&Effect::Complete(permit(1))) && effects.contains(&recorded));
+    assert!(gate.is_idle() && gate.early.is_empty());
+    // One for a call that has just ended is not kept either.
+    says(&mut gate, &call(&json!(3), "act"));
+    gate.interrupt(&permit(9), START);
+    gate.permitted(3, Ok(permit(3)));
+    assert!(gate.early.is_empty());
 }
 
-#[test]
-fn a_server_that_stays_silent_is_left_alone_first_and_cut_off_when_people_go_on_waiting() {
+/// Call 1 was cancelled for a person who waits, and is still unanswered.
+fn silent() -> Gate {
     let mut gate = under_way();
     gate.interrupt(&permit(1), START);
     gate.tick(START + GRACE);
     gate.effects();
-    let due = START + GRACE + CUT_OFF;
-    assert_eq!(gate.deadline(), Some(due));
-    gate.tick(due);
-    assert_eq!(gate.effects(), [Effect::AskDraining]);
-    // The takeover was given up meanwhile.
-    gate.draining(false);
-    assert_eq!(gate.effects(), []);
-    gate.interrupt(&permit(1), due);
-    gate.tick(due);
-    assert_eq!(gate.effects(), [Effect::AskDraining]);
-    gate.draining(true);
-    assert!(matches!(&gate.effects()[..], [Effect::EndServer(_)]));
-    // Its permit ends with its processes, not with our word.
-    gate.interrupt(&permit(1), due);
-    gate.end("it was ended");
-    let error = told(gate.effects());
-    assert_eq!(error["id"], 7);
+    gate
 }
 
 #[test]
@@ -279,31 +277,6 @@ fn a_call_that_its_client_cancels_holds_its_permit_for_a_while() {
 }
 
 #[test]
-fn without_the_host_nothing_acts() {
-    let mut gate = gate();
-    says(&mut gate, &call(&json!(1), "act"));
-    assert_eq!(gate.deadline(), Some(START + PERMIT_TIME));
-    gate.tick(START + PERMIT_TIME);
-    assert_eq!(told(gate.effects())["error"]["data"]["code"], "timeout");
-    // A permit that comes after all is given back.
-    gate.permitted(1, Ok(permit(1)));
-    assert_eq!(gate.effects(), [Effect::Complete(permit(1))]);
-
-    let mut gate = under_way();
-    gate.host_gone(START);
-    assert!(matches!(&gate.effects()[..], [Effect::ToServer(_)]));
-    gate.tick(START + HOST_GONE);
-    assert!(matches!(&gate.effects()[..], [Effect::EndServer(_)]));
-    // One that ends in time ends nothing else.
-    let mut gate = under_way();
-    gate.host_gone(START);
-    gate.effects();
-    assert_eq!(server_says(&mut gate, ERROR).len(), 1);
-    gate.tick(START + HOST_GONE);
-    assert_eq!(gate.effects(), []);
-}
-
-#[test]
 fn what_only_looks_passes_without_a_permit_unless_it_may_not_be_watched() {
     let mut gate = gate();
     let look = call(&json!(1), "look");
@@ -314,7 +287,10 @@ fn what_only_looks_passes_without_a_permit_unless_it_may_not_be_watched() {
     assert_eq!(server_says(&mut gate, response), [to_client(response)]);
     says(&mut gate, &look);
     gate.watched(2, Err(Refusal::new(ErrorCode::Private, "no")));
-    assert_eq!(told(gate.effects())["error"]["data"]["code"], "private");
+    let mut effects = gate.effects();
+    let tool = "look".to_owned();
+    assert_eq!(effects.remove(0), Effect::Record { tool });
+    assert_eq!(told(effects)["error"]["data"]["code"], "private");
     // What the server says of its tools counts from its answer on.
     says(
         &mut gate,
