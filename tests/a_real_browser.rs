@@ -7,6 +7,7 @@ use serde_json::json;
 
 use crate::support::{
     Browser, LONG, Picture, Recorder, Session, Typed, What, copy, eventually, holds_for, selection,
+    wall_ms,
 };
 
 /// How long nothing may happen after input that is dropped.
@@ -111,13 +112,13 @@ fn is_named(browser: &mut Browser, name: &str) {
 fn is_ignored(browser: &mut Browser, session: &Session, recorder: &Recorder) {
     let display = session.display();
     let told = browser.looks()["clipboard"].clone();
-    let before = recorder.seen().len();
+    let begun = wall_ms();
     browser.types("Not é");
     browser.clicks(130, 110);
     copy(session, "of the desktop");
     browser.copies("of the browser");
     holds_for("the browser only watches", QUIET, || {
-        recorder.seen().len() == before
+        recorder.since(begun).is_empty()
             && selection(&display, "clipboard") == "of the desktop"
             && browser.looks()["clipboard"] == told
     });

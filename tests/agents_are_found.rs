@@ -5,8 +5,10 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use serde_json::json;
+
 use crate::support::scripted::{becomes, shell};
-use crate::support::{LONG, Place, Running, Session};
+use crate::support::{LONG, Place, Running, Session, Signal, eventually, signal};
 
 /// A program that stays.
 const STAYS: &str = "exec sleep 600";
@@ -72,6 +74,18 @@ fn an_agent_is_found_wherever_it_is() {
         *here
     );
 
+    // A name is no id; but whoever writes one is told the id.
+    let named = [
+        "agent", "run", "--driver", "command", "--name", "counter", "--",
+    ];
+    let counter = first.cli(&[&named[..], &["true"]].concat()).done();
+    let unknown = first.cli(&["steer", "counter", "hello"]);
+    assert_eq!(unknown.refused(), "agent_unknown");
+    let error = &unknown.json()["error"];
+    assert_eq!(error["data"]["named"], serde_json::json!([counter["id"]]));
+    let id = counter["id"].as_str().expect("an id");
+    assert!(error["message"].to_string().contains(id), "{error}");
+
     // Until two fit: then they are listed, and the session decides.
     let mut known = vec![here.clone(), there.clone()];
     let letter = loop {
@@ -96,6 +110,51 @@ fn an_agent_is_found_wherever_it_is() {
         "{several:?}"
     );
     first.cli(&["abort", &there, "--yes"]).done();
+}
+
+/// What agents came to is read from the record where no host serves their session.
+#[test]
+fn results_outlive_the_host() {
+    let mut session = Session::with(Place::new(), &[]);
+    let done = shell(&session, "echo found");
+    becomes(&session, &done, "done");
+    let stays = shell(&session, STAYS);
+    becomes(&session, &stays, "running");
+    signal(session.host(), Signal::KILL);
+    eventually("nobody serves the session", LONG, || {
+        let sessions = session.cli(&["sessions"]).done();
+        (sessions["sessions"] == json!([])).then_some(())
+    });
+    let id = session.id();
+    let result = session.cli(&["result", &done]).done();
+    assert_eq!(
+        (&result["id"], &result["status"], &result["text"]),
+        (&json!(done), &json!("done"), &json!("found\n"))
+    );
+    assert!(result["finishedAt"].is_string(), "{result}");
+    let result = session.cli(&["result", &stays, "--session", &id]).done();
+    assert_eq!(result["status"], "interrupted");
+    assert!(result["error"].is_string(), "{result}");
+    // As from a host, by the beginning of an id, and by another name of the program.
+    let length = (1..done.len()).find(|&length| !stays.starts_with(&done[..length]));
+    let prefix = &done[..length.expect("ids differ")];
+    assert_eq!(session.cli(&["result", prefix]).done()["id"], *done);
+    let unknown = session.cli(&["result", "zz-no-agent"]);
+    assert_eq!(unknown.code, 3, "{unknown:?}");
+    let unknown = session.cli(&["result", &done, "--session", "zz-no-session"]);
+    assert_eq!(unknown.code, 3, "{unknown:?}");
+    // Nothing was changed by looking, and beside another session it is found too.
+    session.again();
+    assert_eq!(
+        session.cli(&["result", &stays]).done()["status"],
+        "interrupted"
+    );
+    session.cli(&["down"]).done();
+    let up = Running::start(session.place.handover().args(["up", "--json"]));
+    up.finish(LONG).done();
+    assert_eq!(session.cli(&["result", &done]).done()["status"], "done");
+    let unknown = session.cli(&["result", "zz-no-agent"]);
+    assert_eq!(unknown.refused(), "agent_unknown");
 }
 
 #[test]

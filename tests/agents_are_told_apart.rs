@@ -85,7 +85,7 @@ fn however_it_hides_an_agent_is_that_agent() {
         }
         becomes(&session, &id, "done");
     }
-    assert_eq!(agent(&session, &bystander)["status"], "running");
+    becomes(&session, &bystander, "running");
     // Nothing of it is announced, and nothing is on record as a person's.
     assert!(session.events("human_intervention").is_empty());
     let refused = session.events("call_refused");
@@ -115,7 +115,7 @@ fn a_connection_lends_no_power() {
     for outcome in outcomes(&results) {
         assert_eq!(outcome, "caller_refused");
     }
-    assert_eq!(agent(&session, &bystander)["status"], "running");
+    becomes(&session, &bystander, "running");
     session.wire().done("abort", json!({"id": id}));
 }
 
@@ -163,7 +163,7 @@ fn a_killed_keeper_makes_no_person() {
             "{text}"
         );
     }
-    assert_eq!(agent(&session, &bystander)["status"], "running");
+    becomes(&session, &bystander, "running");
     assert!(session.events("human_intervention").is_empty());
 }
 
@@ -197,7 +197,7 @@ fn a_known_agent_program_from_elsewhere_is_no_person() {
         let outcome = Running::start(&mut command).finish(LONG);
         assert_eq!(outcome.refused(), "caller_refused", "{arguments:?}");
     }
-    assert_eq!(agent(&session, &bystander)["status"], "running");
+    becomes(&session, &bystander, "running");
     assert!(session.events("human_intervention").is_empty());
 }
 
@@ -250,7 +250,7 @@ fn an_agent_reaches_its_own_and_no_others() {
     );
     assert_eq!(ended["survivors"], json!([]));
     assert!(running.iter().all(|&pid| !processes::alive(pid)));
-    assert_eq!(agent(&session, &bystander)["status"], "running");
+    becomes(&session, &bystander, "running");
     let announced = session.events("human_intervention");
     assert_eq!(announced.len(), 1, "{announced:?}");
     assert_eq!(

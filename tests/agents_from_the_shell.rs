@@ -2,13 +2,13 @@
 //! asked for, and nothing that an agent writes acts on the terminal.
 
 use std::fs;
-use std::io::Write;
-use std::process::ChildStdin;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{ChildStdin, Stdio};
 
 use serde_json::{Value, json};
 
 use crate::support::scripted::{agent, becomes};
-use crate::support::{LONG, Outcome, Place, Running, Session, Signal, eventually, signal};
+use crate::support::{LONG, Outcome, Place, Running, SHORT, Session, Signal, eventually, signal};
 
 /// A program that says who it is and then stays.
 const STAYS: &str = "echo started; exec sleep 600";
@@ -186,7 +186,9 @@ fn the_tree_is_shown_and_coloured_only_on_a_terminal() {
     let root = start(&session, &["--name", "root"], STAYS);
     let child = start(&session, &["--name", "child", "--parent", &root], STAYS);
     let other = start(&session, &["--name", "other"], STAYS);
-    becomes(&session, &other, "running");
+    for id in [&root, &child, &other] {
+        becomes(&session, id, "running");
+    }
     let shown = plain(&session, &["list"]).out;
     let place = |id: &str| {
         let line = shown.lines().position(|line| line.contains(id));
@@ -322,10 +324,14 @@ fn following_one_agent_ends_with_it_and_goes_on_where_it_stopped() {
     following.line("it runs", |event| {
         event["kind"] == "agent_status" && event["status"] == "running"
     });
+    // It tells of what happens from its beginning on, of which nothing is seen before it tells something.
     let all = session.start(&["follow"]);
-    let other = start(&session, &[], "true");
-    all.line("the other agent is told of", |event| {
-        event["agent"] == other.as_str()
+    eventually("another agent is told of", LONG, || {
+        start(&session, &[], "true");
+        let told = all.out();
+        let mut told = told.lines().map(|line| serde_json::from_str(line).ok());
+        let other = |event: Value| event["agent"].is_string() && event["agent"] != id.as_str();
+        told.any(|event| event.is_some_and(other)).then_some(())
     });
     fs::write(&go, "").expect("a file");
     let outcome = following.finish(LONG);
@@ -361,6 +367,36 @@ fn lines(outcome: &Outcome) -> Vec<Value> {
     lines
         .map(|line| serde_json::from_str(line).expect("a line of JSON"))
         .collect()
+}
+
+/// As with `follow | head -1`: nobody has to wait for the next event.
+#[test]
+fn following_ends_as_soon_as_nobody_reads() {
+    let session = session();
+    let id = start(&session, &[], STAYS);
+    becomes(&session, &id, "running");
+    for words in [
+        &["follow", "--since", "0", "--json"][..],
+        &["follow", &id, "--since", "0"],
+        &["log", "--follow"],
+    ] {
+        let mut command = session.place.handover();
+        let command = command.args(words).stdin(Stdio::null());
+        let mut following = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program starts");
+        let mut first = String::new();
+        let mut out = BufReader::new(following.stdout.take().expect("piped"));
+        out.read_line(&mut first).expect("a line");
+        drop(out);
+        let status = eventually("it ends", SHORT, || following.try_wait().expect("a child"));
+        let mut said = String::new();
+        let err = following.stderr.as_mut().expect("piped");
+        err.read_to_string(&mut said).expect("text");
+        assert_eq!((status.code(), said.as_str()), (Some(1), ""), "{words:?}");
+    }
 }
 
 #[test]

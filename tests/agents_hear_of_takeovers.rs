@@ -7,7 +7,7 @@ use crate::support::scripted::{Scripted, agent, becomes, shell};
 use crate::support::{LONG, Session, eventually, holds_for};
 
 /// The words that make a scripted agent call `method`.
-fn call(session: &Session, method: &str, params: &Value) -> String {
+pub fn call(session: &Session, method: &str, params: &Value) -> String {
     let tool = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/tools/call.py");
     let results = session.place.path().join("called");
     let calls = json!([["hello", {"client": "agent", "protocol": 1}], [method, params]]);

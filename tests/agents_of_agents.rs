@@ -1,4 +1,4 @@
-//! An agent has agents of its own through `handover mcp`, here with the official client: it starts,
+//! A3: an agent has agents of its own through `handover mcp`, here with the official client: it starts,
 //! reads, waits for and ends what is below it, and reaches nothing else.
 
 use serde_json::json;
@@ -56,7 +56,7 @@ fn an_agent_reaches_what_is_below_it_and_nothing_else() {
             assert_eq!(look["code"], "agent_unknown", "{tool}: {look}");
         }
     }
-    assert_eq!(listed(&session, &stranger)["status"], "running");
+    becomes(&session, &stranger, "running");
 
     let ended = agent.done("agent_abort", json!({"id": child}));
     assert_eq!(ended.structured()["status"], "aborted");

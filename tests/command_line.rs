@@ -49,6 +49,21 @@ fn up_says_where_everything_is() {
     assert!(manifest.get("herdrPaneId").is_some_and(Value::is_null));
 }
 
+/// A session's name is one line of bounded length, as an agent's is.
+#[test]
+fn names_of_sessions_are_bounded() {
+    let place = Place::new();
+    for name in ["", "  ", "two\nlines", &"x".repeat(101)] {
+        let refused = run(&place, &["up", "--json", "--name", name]);
+        assert_eq!(refused.code, 2, "{refused:?}");
+        assert_eq!(refused.json()["error"]["code"], "bad_params");
+    }
+    let longest = "é".repeat(100);
+    let session = Session::with(place, &["--name", &longest]);
+    assert_eq!(session.said["name"], *longest);
+    assert_eq!(session.cli(&["list", "--session", &longest]).code, 0);
+}
+
 #[test]
 fn statuses_of_the_end() {
     let place = Place::new();

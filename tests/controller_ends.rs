@@ -36,7 +36,7 @@ fn takes_control(session: &Session, options: &[&str]) -> Person {
 struct Story {
     outcome: Outcome,
     takeover: Takeover,
-    /// From the signal to the last key of the person that the display received, in milliseconds.
+    /// From the signal to the last key of the person that the display received, by its own time, in milliseconds.
     dead_after: f64,
 }
 
@@ -101,7 +101,7 @@ fn ends_by(signal: Signal, options: &[&str]) -> Story {
                 keysym: PERSON,
             }
     });
-    let dead_after = last.expect("the person typed").before - sent;
+    let dead_after = last.expect("the person typed").after - sent;
     assert_eq!(records.len(), 1, "{records:?}");
     eventually("nothing is held", SHORT, || {
         recorder.held().is_empty().then_some(())

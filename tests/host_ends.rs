@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
+use crate::support::scripted::{agent as listed, becomes, shell};
 use crate::support::{
     Holder, LONG, Place, Recorder, SHORT, Session, Signal, Typed, What, alive, check_exclusion,
     eventually, holds_for, signal, state, takeovers, wall_ms,
@@ -18,6 +19,19 @@ fn stop(pid: i32) {
     eventually("the process is stopped", SHORT, || {
         (state(pid) == Some('T')).then_some(())
     });
+}
+
+/// What the terminal has got of a key, once the display hands out no more of it and the terminal has read it all.
+fn all_of_it(typed: &Typed, recorder: &Recorder, keysym: u32) -> String {
+    let mut last = (0, Instant::now());
+    eventually("typing stops", LONG, || {
+        let presses = recorder.presses(keysym);
+        if presses != last.0 {
+            last = (presses, Instant::now());
+        }
+        let text = typed.text();
+        (text.len() == presses && last.1.elapsed() > Duration::from_millis(500)).then_some(text)
+    })
 }
 
 /// Killed with a person's input and an agent's call in flight.
@@ -53,14 +67,8 @@ fn killed_in_human_time() {
     // The display may still work through what it was handed before, at most 32 messages, and lets go of
     // what was held.
     let died = wall_ms();
-    let text = eventually("typing stops", SHORT, || {
-        let before = typed.text();
-        std::thread::sleep(Duration::from_millis(100));
-        (typed.text() == before).then_some(before)
-    });
-    // By the display's own time: a busy machine brings the recorder's news late.
-    let late = recorder.seen().into_iter().filter(|seen| seen.after > died);
-    let late = late.count();
+    let text = all_of_it(&typed, &recorder, PERSON);
+    let late = recorder.since(died).len();
     assert!(late <= 40, "{late} events of 1000 after the host's death");
     holds_for("nothing is typed", Duration::from_millis(500), || {
         typed.text() == text
@@ -113,6 +121,7 @@ fn killed_with_a_button_held() {
 fn killed_in_agent_time() {
     let mut session = Session::up();
     let typed = Typed::start(&session);
+    let recorder = Recorder::everything(&session.display());
     let mut agent = session.wire();
     agent.send(
         "desktop.type",
@@ -123,11 +132,7 @@ fn killed_in_agent_time() {
     });
     signal(session.host(), Signal::KILL);
     assert!(agent.closed(SHORT), "the connection stands");
-    let text = eventually("typing stops", SHORT, || {
-        let before = typed.text();
-        std::thread::sleep(Duration::from_millis(200));
-        (typed.text() == before).then_some(before)
-    });
+    let text = all_of_it(&typed, &recorder, AGENT);
     assert!(text.len() < 5000);
     session.again();
     holds_for("nothing is typed", Duration::from_millis(300), || {
@@ -141,14 +146,14 @@ fn killed_in_agent_time() {
 fn stopped_for_longer_than_the_lease_lives() {
     let session = Session::up();
     let recorder = Recorder::everything(&session.display());
-    let holder = session.take(json!({"ttlMs": 1000}));
+    let holder = session.take(json!({"ttlMs": 4000}));
     holder.viewer.tap("h");
     eventually("the person types", SHORT, || {
         (recorder.presses(PERSON) == 1).then_some(())
     });
     stop(session.host());
     holder.viewer.tap("hhhhhhhhhhhhhhhhhhhh");
-    holds_for("nobody acts", Duration::from_millis(2500), || {
+    holds_for("nobody acts", Duration::from_millis(5000), || {
         recorder.presses(PERSON) == 1
     });
     signal(session.host(), Signal::CONT);
@@ -285,4 +290,25 @@ fn orphaned_desktops_end() {
     eventually("every process has ended", LONG, || {
         session.place.processes().is_empty().then_some(())
     });
+}
+
+/// L7: what ends the forgotten ends nothing while a person is in control, however long they do nothing,
+/// and an agent that waits for them waits on.
+#[test]
+fn a_person_who_does_nothing_loses_nothing() {
+    let session = Session::with(
+        Place::new(),
+        &["--desktop", "--size", "320x240", "--orphan-timeout", "1s"],
+    );
+    let (server, keeper) = (session.display_server(), session.keeper());
+    let agent = shell(&session, "exec sleep 600");
+    becomes(&session, &agent, "running");
+    let mut holder = session.take(json!({}));
+    holds_for("all is as it was", Duration::from_secs(4), || {
+        alive(server) && alive(keeper) && session.status()["control"] == "human"
+    });
+    assert_eq!(listed(&session, &agent)["status"], "running");
+    holder.give_back();
+    assert_eq!(session.status()["control"], "agent");
+    assert!(alive(server) && alive(keeper));
 }

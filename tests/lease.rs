@@ -66,15 +66,15 @@ fn of_two_processes_one_wins() {
 #[test]
 fn a_renewed_lease_lives_on() {
     let session = Session::up();
-    let mut holder = session.take(json!({"ttlMs": 1000}));
+    let mut holder = session.take(json!({"ttlMs": 3000}));
     let started = Instant::now();
-    while started.elapsed() < Duration::from_secs(3) {
+    while started.elapsed() < Duration::from_secs(8) {
         let proof = holder.proof();
         let renewed = holder.wire.done("control.renew", proof);
         assert!(
             renewed["expiresInMs"]
                 .as_u64()
-                .is_some_and(|left| left <= 1000 && left > 500),
+                .is_some_and(|left| left <= 3000 && left > 1500),
             "{renewed}"
         );
         holds_for("in control", Duration::from_millis(300), || {
@@ -188,7 +188,7 @@ fn control_is_never_granted_implicitly() {
 #[test]
 fn a_refusal_says_who_and_until_when_and_what_to_do() {
     let session = Session::up();
-    let holder = session.take(json!({"note": "logging in"}));
+    let holder = session.take(json!({"note": "logging in", "ttlMs": 30_000}));
     let mut other = session.wire();
     let acts = [
         (
@@ -216,6 +216,11 @@ fn a_refusal_says_who_and_until_when_and_what_to_do() {
         );
         assert!(refused.message.len() > 20, "{refused:?}");
     }
+    // Also to the one who has it.
+    let mut holder = holder;
+    let refused = holder.wire.refused("control.acquire", json!({}));
+    assert_eq!(refused.code, "human_lease_held");
+    assert_eq!(refused.data["lease"]["leaseId"], holder.granted["leaseId"]);
 }
 
 /// E5: a person in control, a pause, and a failure are told apart.
@@ -308,15 +313,68 @@ fn a_holder_hands_over_to_the_person_who_asks() {
         "control.request",
         json!({"note": "may I?", "waitMs": 30_000}),
     );
-    holder.wire.notified("lease_request", |_| true);
+    let told = holder.wire.notified("lease_request", |_| true);
+    // One connection may hold several leases, so it is told which one is asked for.
+    assert_eq!(told["leaseId"], holder.granted["leaseId"]);
+    assert_eq!(told["note"], "may I?");
     let proof = holder.proof();
     holder.wire.done("control.give", proof);
+    let over = holder.wire.notified("lease_request_ended", |_| true);
+    assert_eq!(over["leaseId"], holder.granted["leaseId"]);
+    assert_eq!(over["from"], told["from"]);
+    holder.wire.notified("lease_ended", |_| true);
+    assert_eq!(holder.wire.kept("lease_request_ended"), 0);
     let granted = other.answer(asking).expect("granted");
     assert_ne!(granted["leaseId"], holder.granted["leaseId"]);
     let records = crate::support::takeovers(&session.journal());
     assert_eq!(records.len(), 2);
     assert_eq!(records[0].how, "return");
     assert_eq!(session.status()["control"], "human");
+}
+
+/// A request for control ends for its holder too, however it ends, and once each: an answer after it says that
+/// nobody asks.
+#[test]
+fn a_holder_is_told_that_nobody_asks_any_more() {
+    let session = Session::up();
+    let mut holder = session.take(json!({}));
+    let ended = |holder: &mut Holder, from: &serde_json::Value| {
+        let over = holder.wire.notified("lease_request_ended", |_| true);
+        let lease = &holder.granted["leaseId"];
+        assert_eq!((&over["leaseId"], &over["from"]), (lease, from));
+        let proof = holder.proof();
+        let refused = holder.wire.refused("control.give", proof);
+        assert!(refused.message.contains("nobody is asking"), "{refused:?}");
+    };
+    let asks = |holder: &mut Holder, wait: u64| {
+        let mut other = session.wire();
+        let asking = other.send("control.request", json!({"waitMs": wait}));
+        let told = holder.wire.notified("lease_request", |_| true);
+        (other, asking, told["from"].clone())
+    };
+
+    let (gone, _, from) = asks(&mut holder, 30_000);
+    drop(gone);
+    ended(&mut holder, &from);
+
+    let (mut late, asking, from) = asks(&mut holder, 200);
+    assert_eq!(late.answer(asking).expect_err("no answer").code, "timeout");
+    ended(&mut holder, &from);
+
+    let (mut refused, asking, from) = asks(&mut holder, 30_000);
+    let proof = holder.proof();
+    holder.wire.done("control.refuse", proof);
+    let refusal = refused.answer(asking).expect_err("refused");
+    assert_eq!(refusal.code, "human_lease_held");
+    ended(&mut holder, &from);
+
+    let (mut waiting, asking, from) = asks(&mut holder, 30_000);
+    holder.give_back();
+    let over = holder.wire.notified("lease_request_ended", |_| true);
+    assert_eq!(over["from"], from);
+    waiting.answer(asking).expect_err("the holder left");
+    holder.wire.done("ping", json!({}));
+    assert_eq!(holder.wire.kept("lease_request_ended"), 0);
 }
 
 /// C6: every change of control is on record in order, each with a larger epoch than the one before.

@@ -181,6 +181,11 @@ fn every_way_through_a_relay_is_gated() {
         r#"{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"act","task":{"ttl":1}}}"#,
         r#"{"jsonrpc":"2.0","method":"tools/call","params":{"name":"act"}}"#,
         r#"{"jsonrpc":"2.0","id":null,"method":"tools/call","params":{"name":"act"}}"#,
+        r#"{"jsonrpc":"2.0","id":"a","method":"tools/call\u0000","params":{"name":"act"}}"#,
+        r#"{"jsonrpc":"2.0","id":"a","method":"ping","method\u0000":"tools/call","params":{"name":"act"}}"#,
+        r#"[[{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"act"}}]]"#,
+        "\u{feff}{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"method\":\"tools/call\",\"params\":{\"name\":\"act\"}}",
+        "{\"jsonrpc\":\"2.0\"}\r{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"method\":\"tools/call\",\"params\":{\"name\":\"act\"}}",
     ];
     let looks =
         r#"{"jsonrpc":"2.0","id":"l","method":"tools/call","params":{"name":"list_things"}}"#;

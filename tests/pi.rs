@@ -1,4 +1,5 @@
-//! The agent program pi, driven for real: its model is a script of the test.
+//! A1: the agent program pi, driven for real: its model is a script of the test, and no receipt claims more than
+//! that model was sent.
 
 use handover_model::{Hold, Reply};
 use serde_json::json;

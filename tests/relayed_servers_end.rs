@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::support::{
     Agent, LONG, Relay, SHORT, Session, Signal, alive, all_gone, command_line, eventually,
-    holds_for, processes, signal,
+    holds_for, processes, signal, state, wall_ms,
 };
 
 /// A relay whose server works on a call and has left a child behind, in a session of its own, deaf to
@@ -17,9 +17,17 @@ fn busy(session: &Session) -> (Relay, Vec<i32>) {
     relay.acted("child");
     relay.begin_call(2, "work", json!({}));
     relay.acted("work begins");
-    let below = relay.below();
-    assert!(below.len() >= 3, "keeper, server, child: {below:?}");
+    let below = all_below(&relay);
     (relay, below)
+}
+
+/// The keeper of a relay, the server and its child, which is on its way from one parent to another.
+fn all_below(relay: &Relay) -> Vec<i32> {
+    eventually("keeper, server and child", LONG, || {
+        let mut below = relay.below();
+        below.retain(|&pid| alive(pid));
+        (below.len() >= 3).then_some(below)
+    })
 }
 
 /// A takeover is granted, and nothing acts any more.
@@ -55,10 +63,33 @@ fn the_keeper_is_killed() {
     let (relay, below) = busy(&session);
     let keeper = keeper(&relay);
     signal(keeper, Signal::KILL);
-    granted_and_quiet(&session, &relay, &below);
+    // Before a person asks: otherwise the server is started again.
     let error = relay.answer(&json!(2))["error"].clone();
     assert!(error.is_object());
+    granted_and_quiet(&session, &relay, &below);
     assert_eq!(relay.finish().code, 1);
+}
+
+/// Nobody is left to end what the server had started but the host, which does so without being asked for
+/// anything.
+#[test]
+fn relay_and_keeper_are_killed_at_once_with_no_call_under_way() {
+    let session = Session::up();
+    let mut relay = Relay::start(&session.place, &[]);
+    relay.done(1, "fork", json!({}));
+    relay.acted("child");
+    let below = all_below(&relay);
+    let keeper = keeper(&relay);
+    // Meanwhile the host looks at what there is, every two seconds.
+    holds_for("the keeper runs", Duration::from_secs(5), || alive(keeper));
+    let both = [relay.pid(), keeper];
+    for (pid, way) in [Signal::STOP, Signal::KILL]
+        .into_iter()
+        .flat_map(|way| both.map(|pid| (pid, way)))
+    {
+        signal(pid, way);
+    }
+    all_gone(&below);
 }
 
 #[test]
@@ -78,10 +109,12 @@ fn the_server_is_killed() {
 #[test]
 fn the_client_leaves_or_is_told_to() {
     let session = Session::up();
-    let (relay, below) = busy(&session);
-    signal(relay.pid(), Signal::TERM);
-    all_gone(&below);
-    assert_eq!(relay.finish().code, 0);
+    for (way, code) in [(Signal::TERM, 0), (Signal::INT, 130)] {
+        let (relay, below) = busy(&session);
+        signal(relay.pid(), way);
+        all_gone(&below);
+        assert_eq!(relay.finish().code, code);
+    }
 
     let mut relay = Relay::start(&session.place, &[]);
     relay.done(1, "fork", json!({}));
@@ -98,14 +131,162 @@ fn the_client_is_killed() {
     agent.done("fork", json!({}));
     agent.begin("stubborn", json!({"s": 60}));
     let relay = agent.server();
-    let mut all = processes::descendants(relay);
-    all.push(relay);
-    assert!(all.len() >= 4, "relay, keeper, server, child: {all:?}");
+    let all = eventually("relay, keeper, server and child", LONG, || {
+        let mut all = processes::descendants(relay);
+        all.push(relay);
+        all.retain(|&pid| alive(pid));
+        (all.len() >= 4).then_some(all)
+    });
     agent.kill();
     all_gone(&all);
     session
         .wire()
         .done("control.acquire", json!({"desktop": "d1"}));
+}
+
+/// Who is stopped, of a relay, its keeper and its server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    Relay,
+    Keeper,
+    Server,
+}
+
+/// L16: whoever is stopped while a call is under way, a person has control at the first try and nothing acts
+/// until it is given back. What was stopped learns it when it wakes.
+fn stopped(parts: &[Part]) {
+    let session = Session::up();
+    let mut relay = Relay::start(&session.place, &[]);
+    relay.greet();
+    relay.done(1, "fork", json!({}));
+    relay.acted("child");
+    relay.begin_call(2, "stubborn", json!({"s": 600}));
+    relay.acted("stubborn");
+    let below = all_below(&relay);
+    let pids: Vec<i32> = parts
+        .iter()
+        .map(|part| match part {
+            Part::Relay => relay.pid(),
+            Part::Keeper => keeper(&relay),
+            Part::Server => relay.server(),
+        })
+        .collect();
+    stop(&pids);
+    let asleep = parts.contains(&Part::Relay);
+    if asleep {
+        relay.begin_call(3, "act", json!({}));
+    }
+    let mut holder = session.take(json!({}));
+    let granted = wall_ms();
+    let left: Vec<i32> = below.iter().copied().filter(|&pid| alive(pid)).collect();
+    assert!(left.is_empty(), "granted while there was: {left:?}");
+    for pid in pids {
+        signal(pid, Signal::CONT);
+    }
+    let error = relay.answer(&json!(2))["error"].clone();
+    assert_eq!(error["data"]["code"], "interrupted_by_human", "{error}");
+    if asleep {
+        let late = relay.answer(&json!(3));
+        assert!(late["error"].is_object(), "{late}");
+    }
+    holds_for("a person has control", Duration::from_millis(300), || {
+        session.status()["control"] == "human"
+    });
+    let returned = wall_ms();
+    holder.give_back();
+    relay.done(4, "echo", json!({}));
+    let moments = moments(&relay.acts());
+    assert!(moments.iter().any(|at| *at < granted), "{moments:?}");
+    assert!(
+        !moments.iter().any(|at| (granted..returned).contains(at)),
+        "acts between {granted} and {returned}: {moments:?}"
+    );
+    assert!(!relay.reached().contains(r#""id":3"#), "a call made late");
+}
+
+/// When the server's tools did something, in milliseconds since 1970.
+fn moments(acts: &str) -> Vec<f64> {
+    acts.lines()
+        .filter_map(|line| line.split_once(' ')?.1.parse::<f64>().ok())
+        .map(|seconds| seconds * 1000.0)
+        .collect()
+}
+
+/// Stops them, and waits until no thread of theirs runs.
+fn stop(pids: &[i32]) {
+    for &pid in pids {
+        signal(pid, Signal::STOP);
+    }
+    for &pid in pids {
+        let tasks = format!("/proc/{pid}/task");
+        eventually("it is stopped", SHORT, || {
+            let mut threads = std::fs::read_dir(&tasks).ok()?.flatten();
+            threads
+                .all(|thread| {
+                    let number = thread.file_name().to_string_lossy().parse();
+                    number.is_ok_and(|number| state(number) == Some('T'))
+                })
+                .then_some(())
+        });
+    }
+}
+
+#[test]
+fn the_relay_is_stopped() {
+    stopped(&[Part::Relay]);
+}
+
+#[test]
+fn the_keeper_is_stopped() {
+    stopped(&[Part::Keeper]);
+}
+
+#[test]
+fn the_server_is_stopped() {
+    stopped(&[Part::Server]);
+}
+
+#[test]
+fn relay_and_server_are_stopped() {
+    stopped(&[Part::Relay, Part::Server]);
+}
+
+#[test]
+fn relay_keeper_and_server_are_stopped() {
+    stopped(&[Part::Relay, Part::Keeper, Part::Server]);
+}
+
+/// Who pauses a desktop is not made to wait for a stopped relay either.
+#[test]
+fn the_relay_is_stopped_and_the_desktop_is_paused() {
+    let session = Session::up();
+    let (mut relay, below) = busy(&session);
+    stop(&[relay.pid()]);
+    session
+        .wire()
+        .done("control.pause", json!({"desktop": "d1"}));
+    all_gone(&below);
+    let acts = relay.acts();
+    signal(relay.pid(), Signal::CONT);
+    let error = relay.answer(&json!(2))["error"].clone();
+    assert_eq!(error["data"]["code"], "interrupted_by_human", "{error}");
+    assert_eq!(relay.refused(3, "act")["data"]["code"], "paused");
+    assert_eq!(relay.acts(), acts);
+    let _holder = session.take(json!({}));
+}
+
+/// With a drain too short for that, a stopped relay is in the way of one takeover, not of every one.
+#[test]
+fn the_relay_is_stopped_and_people_are_in_a_hurry() {
+    let session = Session::up();
+    let (relay, below) = busy(&session);
+    stop(&[relay.pid()]);
+    eventually("control is granted", SHORT, || {
+        let mut person = session.wire();
+        let id = person.send("control.acquire", json!({"desktop": "d1", "drainMs": 1000}));
+        person.answer(id).ok()
+    });
+    assert!(below.iter().all(|&pid| !alive(pid)));
 }
 
 /// Without the host nothing acts, and what was under way is cancelled; when it is back, so are the tools.
@@ -135,7 +316,7 @@ fn the_host_is_killed() {
     );
 }
 
-/// What goes on all the same is ended: the next host would know nothing of it.
+/// What goes on all the same is ended: the next host would know nothing of it. The tools come back.
 #[test]
 fn the_host_is_killed_and_a_call_goes_on() {
     let session = Session::up();
@@ -145,7 +326,11 @@ fn the_host_is_killed_and_a_call_goes_on() {
     let below = relay.below();
     signal(session.host(), Signal::KILL);
     all_gone(&below);
-    assert_eq!(relay.finish().code, 1);
+    assert!(relay.answer(&json!(1))["error"].is_object());
+    relay.write(r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#);
+    relay.answer(&json!(2));
+    assert_eq!(relay.refused(3, "act")["data"]["code"], "session_unknown");
+    assert_eq!(relay.finish().code, 0);
 }
 
 /// A stopped host answers nothing: a call is refused in time, and not made later.
@@ -154,7 +339,7 @@ fn the_host_is_stopped() {
     let session = Session::up();
     let mut relay = Relay::start(&session.place, &[]);
     relay.done(1, "act", json!({}));
-    signal(session.host(), Signal::STOP);
+    stop(&[session.host()]);
     let refused = relay.refused(2, "act");
     assert_eq!(refused["data"]["code"], "timeout");
     signal(session.host(), Signal::CONT);
@@ -162,6 +347,40 @@ fn the_host_is_stopped() {
         .wire()
         .done("control.acquire", json!({"desktop": "d1"}));
     assert!(!relay.reached().contains(r#""id":2"#));
+}
+
+/// A host can close a relay's connection, as for one that does not read, and both live on. What was permitted there
+/// is over when the relay has had the time to end it, and its server is not ended for that.
+#[test]
+fn the_relay_has_lost_its_connection() {
+    let session = Session::up();
+    let mut keeper = session.place.handover();
+    let socket = session.place.path().join("k.sock");
+    keeper.args([
+        "keeper",
+        "--session",
+        "x",
+        "--relay",
+        "y",
+        "--orphan-timeout-ms",
+        "600000",
+    ]);
+    let keeper = crate::support::Running::start(keeper.arg("--socket").arg(&socket));
+    eventually("the keeper listens", SHORT, || {
+        socket.exists().then_some(())
+    });
+    // This process is the relay.
+    let mut relay = session.wire();
+    let call = json!({"what": "relay:act", "keeper": keeper.pid()});
+    relay.done("control.permit", call);
+    drop(relay);
+    let hasty = json!({"desktop": "d1", "drainMs": 500});
+    let refused = session.wire().refused("control.acquire", hasty);
+    assert_eq!(refused.code, "drain_timeout", "the call may be under way");
+    session
+        .wire()
+        .done("control.acquire", json!({"desktop": "d1"}));
+    assert!(alive(keeper.pid()));
 }
 
 /// The server is an agent's, whoever started the relay: it cannot do what is for people.

@@ -1,11 +1,12 @@
 //! Any MCP server behind `handover relay`: its tools act while the agent has control, and never while a
 //! person has; and what was under way ends first.
 
+use std::io::Write;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::{Agent, Place, Relay, SHORT, Session, holds_for};
+use crate::support::{Agent, LONG, Place, Relay, Running, SHORT, Session, eventually, holds_for};
 
 #[test]
 fn a_call_passes_and_is_refused_in_human_time() {
@@ -65,7 +66,7 @@ fn the_official_client_works_through_it() {
     let session = Session::up();
     for mode in ["legacy", "auto"] {
         let mut agent = Agent::relayed(&session.place, mode);
-        assert_eq!(agent.tools().len(), 11);
+        assert_eq!(agent.tools().len(), 12);
         agent.done("act", json!({"note": mode}));
         let mut holder = session.take(json!({}));
         let error = agent.failed("act");
@@ -82,7 +83,8 @@ fn a_call_under_way_is_cancelled_and_control_granted_at_once() {
     let session = Session::up();
     let mut relay = Relay::start(&session.place, &[]);
     let mut best = Duration::MAX;
-    for id in 1..=5 {
+    // A busy machine may hold up any one of them, but not every one.
+    for id in 1..=25 {
         relay.begin_call(id, "work", json!({}));
         let begun = usize::try_from(id).expect("small");
         relay.acted_times("work begins", begun);
@@ -98,9 +100,34 @@ fn a_call_under_way_is_cancelled_and_control_granted_at_once() {
         let error = relay.answer(&json!(id))["error"].clone();
         assert_eq!(error["data"]["code"], "interrupted_by_human");
         person.done("control.return", json!({"desktop": "d1"}));
+        if best < Duration::from_millis(100) {
+            break;
+        }
     }
     assert!(best < Duration::from_millis(100), "took {best:?} at best");
-    relay.done(9, "act", json!({}));
+    relay.done(99, "act", json!({}));
+}
+
+/// The host takes 256 calls of one connection at once; permits beyond wait for their turn, and all of them are
+/// given back.
+#[test]
+fn hundreds_of_calls_under_way_end_at_once() {
+    const CALLS: u64 = 300;
+    let session = Session::up();
+    let mut relay = Relay::start(&session.place, &[]);
+    for id in 1..=CALLS {
+        relay.begin_call(id, "work", json!({}));
+    }
+    relay.acted_times("work begins", CALLS as usize);
+    let mut person = session.wire();
+    for _ in 0..2 {
+        person.done("control.acquire", json!({"desktop": "d1"}));
+        person.done("control.return", json!({"desktop": "d1"}));
+    }
+    for id in 1..=CALLS {
+        let error = relay.answer(&json!(id))["error"].clone();
+        assert_eq!(error["data"]["code"], "interrupted_by_human", "{error}");
+    }
 }
 
 /// A server that does not care for cancellation is waited for; a takeover that cannot be is given up, and
@@ -109,16 +136,18 @@ fn a_call_under_way_is_cancelled_and_control_granted_at_once() {
 fn a_call_that_goes_on_holds_control_back() {
     let session = Session::up();
     let mut relay = Relay::start(&session.place, &[]);
-    relay.begin_call(1, "stubborn", json!({"s": 1.5}));
+    let enough = session.place.path().join("enough");
+    relay.begin_call(1, "stubborn", json!({"s": 600, "until": enough}));
     relay.acted("stubborn");
     let mut person = session.wire();
     let refused = person.refused("control.acquire", json!({"desktop": "d1", "drainMs": 300}));
     assert_eq!(refused.code, "drain_timeout");
     assert_eq!(session.status()["control"], "agent");
-    person.done(
-        "control.acquire",
-        json!({"desktop": "d1", "drainMs": 20_000}),
-    );
+    let drain = json!({"desktop": "d1", "drainMs": 20_000});
+    let acquire = person.send("control.acquire", drain);
+    // Soon enough that it is not ended for the person's sake.
+    std::fs::write(&enough, "").expect("a file");
+    person.answer(acquire).expect("granted at its end");
     let acts = relay.acts();
     assert!(relay.answer(&json!(1))["result"].is_object());
     holds_for("nothing acts", Duration::from_millis(300), || {
@@ -126,24 +155,75 @@ fn a_call_that_goes_on_holds_control_back() {
     });
 }
 
-/// One that is never heard of again is ended when people go on waiting.
+/// A server that obeys a cancellation is not to answer, and looks like one that goes on. A person who asks
+/// once gets control within the drain's default time; that nothing goes on is sure since the server has
+/// ended. Its client finds it again, greeted as before.
 #[test]
-fn a_server_that_never_answers_is_cut_off() {
-    let session = Session::up();
-    let mut relay = Relay::start(&session.place, &[]);
-    relay.begin_call(1, "silent", json!({}));
-    relay.acted("silent begins");
-    let server = relay.below();
-    let mut person = session.wire();
-    person.done(
-        "control.acquire",
-        json!({"desktop": "d1", "drainMs": 30_000}),
-    );
-    crate::support::all_gone(&server);
-    let error = relay.answer(&json!(1))["error"].clone();
-    assert_eq!(error["data"]["code"], "interrupted_by_human");
-    let outcome = relay.finish();
-    assert_eq!(outcome.code, 1, "{outcome:?}");
+fn a_server_that_does_not_answer_is_ended_for_a_person_and_started_again() {
+    for tool in ["silent", "stubborn"] {
+        let session = Session::up();
+        let mut relay = Relay::start(&session.place, &[]);
+        relay.greet();
+        relay.begin_call(1, tool, json!({"s": 600}));
+        relay.acted(tool);
+        let before = relay.below();
+        let mut person = session.wire();
+        let started = Instant::now();
+        person.done("control.acquire", json!({"desktop": "d1"}));
+        assert!(
+            started.elapsed() < Duration::from_secs(10),
+            "took {:?}",
+            started.elapsed()
+        );
+        let left: Vec<_> = before
+            .iter()
+            .filter(|pid| crate::support::alive(**pid))
+            .collect();
+        assert!(left.is_empty(), "granted while there was: {left:?}");
+        let error = relay.answer(&json!(1))["error"].clone();
+        assert_eq!(error["data"]["code"], "interrupted_by_human");
+        assert!(
+            error["message"]
+                .as_str()
+                .is_some_and(|message| message.contains("started again"))
+        );
+        let acts = relay.acts();
+        // In human time, the new one answers what does not act.
+        relay.write(r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#);
+        relay.answer(&json!(2));
+        assert_eq!(
+            relay.refused(3, "act")["data"]["code"],
+            "human_control_active"
+        );
+        holds_for("nothing acts", Duration::from_millis(200), || {
+            relay.acts() == acts
+        });
+        person.done("control.return", json!({"desktop": "d1"}));
+        relay.done(4, "act", json!({"note": "again"}));
+        let reached = relay.reached();
+        assert_eq!(
+            reached.matches(r#""method":"initialize""#).count(),
+            2,
+            "{reached}"
+        );
+        assert_eq!(
+            reached.matches("notifications/initialized").count(),
+            2,
+            "{reached}"
+        );
+        let outcome = relay.finish();
+        assert_eq!(outcome.code, 0, "{outcome:?}");
+        assert!(
+            !outcome.out.contains("handover-1"),
+            "its own greeting was passed on"
+        );
+        assert!(
+            outcome.err.contains("ended and started again"),
+            "{outcome:?}"
+        );
+        // No terminal shows it.
+        assert!(!outcome.err.contains('\x1b'), "{outcome:?}");
+    }
 }
 
 #[test]
@@ -219,6 +299,103 @@ fn records_that_cannot_be_read_are_answered_or_end_the_server() {
     );
 }
 
+/// The longest record passes in both directions. A longer one of the client's is answered; after one of the
+/// server's everything open is, and nothing half-written is left behind.
+#[test]
+fn records_pass_up_to_16_mib() {
+    const LIMIT: usize = 16 << 20;
+    let session = Session::up();
+    let mut relay = Relay::start(&session.place, &[]);
+    let padded = |id: u64, size: usize| {
+        let ping = json!({"jsonrpc": "2.0", "id": id, "method": "ping"}).to_string();
+        format!("{ping}{}", " ".repeat(size - ping.len()))
+    };
+    relay.write(&padded(1, LIMIT));
+    assert!(relay.answer(&json!(1))["result"].is_object());
+    relay.write(&padded(2, LIMIT + 1));
+    relay.says(|line| line["error"]["data"]["code"] == "line_too_long");
+    assert!(relay.call(3, "pad", json!({"size": LIMIT}))["result"].is_object());
+    relay.begin_call(4, "work", json!({}));
+    relay.acted("work begins");
+    let below = relay.below();
+    let error = relay.call(5, "pad", json!({"size": LIMIT + 1}))["error"].clone();
+    assert!(
+        error["message"]
+            .as_str()
+            .is_some_and(|message| message.contains("16777216")),
+        "{error}"
+    );
+    assert!(relay.answer(&json!(4))["error"].is_object());
+    crate::support::all_gone(&below);
+    assert!(
+        !relay.reached().contains(r#""id":2"#),
+        "half of it has passed"
+    );
+    let outcome = relay.finish();
+    assert_eq!(outcome.code, 1, "{}", outcome.err);
+    assert!(
+        outcome
+            .out
+            .lines()
+            .all(|line| serde_json::from_str::<Value>(line).is_ok())
+    );
+}
+
+/// What does not act passes also when it stands beside a call that is refused.
+#[test]
+fn each_call_of_a_batch_is_gated_for_itself() {
+    let session = Session::up();
+    let mut relay = Relay::start(&session.place, &["--allow", "list_*"]);
+    let call = |id: u64, tool: &str| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": tool}});
+    let ping = json!({"jsonrpc": "2.0", "id": 2, "method": "ping"});
+    let _holder = session.take(json!({}));
+    relay.write(&json!([call(1, "act"), ping, call(3, "list_things")]).to_string());
+    let refused = relay.says(|line| line[0]["id"] == 1);
+    assert_eq!(refused[0]["error"]["data"]["code"], "human_control_active");
+    assert_eq!(refused.as_array().map(Vec::len), Some(1));
+    for id in [2, 3] {
+        assert!(relay.answer(&json!(id))["result"].is_object());
+    }
+    assert!(!relay.reached().contains(r#""act""#));
+    // The relay answers its client first, and tells the host then.
+    eventually("the refusal is on record", SHORT, || {
+        (session.events("relay_refused").len() == 1).then_some(())
+    });
+}
+
+/// A server without a session runs, and its tools do nothing.
+#[test]
+fn without_a_session_nothing_acts() {
+    let place = Place::new();
+    let mut relay = Relay::start(&place, &["--allow", "list_*"]);
+    for (id, tool) in [(1, "act"), (2, "list_things")] {
+        assert_eq!(relay.refused(id, tool)["data"]["code"], "session_unknown");
+    }
+    assert!(!relay.reached().contains("tools/call"));
+    assert_eq!(relay.finish().code, 0);
+}
+
+/// A client that ends without a newline gets an answer all the same.
+#[test]
+fn the_last_record_needs_no_newline() {
+    let place = Place::new();
+    for (last, code) in [
+        (
+            r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"act"}}"#,
+            -32050,
+        ),
+        (r#"{"jsonrpc":"2.0","id":7,"meth"#, -32700),
+    ] {
+        let mut relay = place.handover();
+        let relay = relay.args(["relay", "--", "cat"]);
+        let (relay, mut input) = Running::start_with_input(relay);
+        write!(input, "{last}").expect("it reads");
+        drop(input);
+        let outcome = relay.finish(LONG);
+        assert_eq!(outcome.done()["error"]["code"], code, "{outcome:?}");
+    }
+}
+
 #[test]
 fn what_the_server_complains_about_is_passed_on_without_secrets() {
     let session = Session::up();
@@ -244,14 +421,44 @@ fn what_cannot_be_started_is_said() {
     let relay = |command: &[&str]| {
         let mut relay = place.handover();
         let relay = relay.args(["relay", "--json"]).args(command);
-        let (relay, _input) = crate::support::Running::start_with_input(relay);
+        let (relay, _input) = Running::start_with_input(relay);
         relay.finish(SHORT)
     };
-    let outcome = relay(&["--", "/nonexistent/server"]);
-    let refused = outcome.refused();
-    assert_eq!(refused, "internal");
-    assert!(outcome.out.contains("/nonexistent/server"), "{outcome:?}");
-    assert_eq!(relay(&[]).code, 2);
-    let outcome = relay(&["--", "sh", "-c", "exit 7"]);
-    assert!(outcome.out.contains("exit status 7"), "{outcome:?}");
+    // The client's stream is not the place for it, whatever was asked for.
+    for (command, code, what, exit) in [
+        (
+            &["--", "/nonexistent/server"][..],
+            "internal",
+            "/nonexistent/server",
+            1,
+        ),
+        (
+            &["--", "sh", "-c", "exit 7"],
+            "internal",
+            "exit status 7",
+            1,
+        ),
+        (&[], "bad_params", "COMMAND", 2),
+        (
+            &["--no-such-option", "--", "true"],
+            "bad_params",
+            "no-such-option",
+            2,
+        ),
+    ] {
+        let outcome = relay(command);
+        assert_eq!((&*outcome.out, outcome.code), ("", exit), "{outcome:?}");
+        let mut told = outcome
+            .err
+            .lines()
+            .filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let error = told.next_back().expect("an error in JSON")["error"].clone();
+        assert_eq!(error["code"], code);
+        assert!(
+            error["message"]
+                .as_str()
+                .is_some_and(|message| message.contains(what)),
+            "{error}"
+        );
+    }
 }

@@ -85,6 +85,9 @@ fn what_is_put_in_is_shown_first_kept_apart_and_comes_out_again() {
         assert_eq!(fs::read_to_string(backup).expect("a backup"), text);
         let after = read();
         assert!(after.contains(env!("CARGO_BIN_EXE_handover")), "{after}");
+        assert_eq!(written["servers"][0]["name"], "handover");
+        assert_eq!(written["servers"][1]["name"], "handover-browser");
+        assert_eq!(after.matches("handover-browser").count(), 1, "{after}");
 
         let again = home.setup(&[program, "--write"]).done();
         assert_eq!(again["action"], "none", "{again}");
@@ -151,7 +154,7 @@ fn what_is_not_understood_or_not_ours_is_left_alone() {
             "a = 1\nb = = 2",
             "line 2, column 5",
         ),
-        ("gemini", ".gemini/settings.json", "", "line 1, column 1"),
+        ("gemini", ".gemini/settings.json", "[]", "line 1, column 1"),
         (
             "opencode",
             ".config/opencode/opencode.json",
@@ -178,6 +181,50 @@ fn what_is_not_understood_or_not_ours_is_left_alone() {
 }
 
 #[test]
+fn an_empty_file_is_a_start() {
+    for (program, path, _) in PROGRAMS {
+        let (home, path) = Home::with(path, "");
+        let written = home.setup(&[program, "--write"]).done();
+        assert_eq!(written["action"], "change", "{written}");
+        let again = home.setup(&[program, "--write"]).done();
+        assert_eq!(again["action"], "none", "{again}");
+        home.setup(&[program, "--remove"]).done();
+        let left = fs::read_to_string(&path).unwrap_or_default();
+        assert_eq!(left, "", "{program}");
+    }
+}
+
+/// What is printed goes into reports and logs.
+#[test]
+fn nothing_of_others_is_shown() {
+    for (program, path, text) in [
+        (
+            "claude-code",
+            ".claude.json",
+            "{\"token\":\"SECRET\",\"mcpServers\":{\"a\":{\"env\":{\"K\":\"SECRET\"}}},\"SECRET\":1}",
+        ),
+        (
+            "gemini",
+            ".gemini/settings.json",
+            "{\n  \"token\": \"SECRET\",\n  \"mcpServers\": {\n    \"handover\": { \"command\": \"/old/handover\", \"args\": [\"mcp\"], \"env\": { \"K\": \"SECRET\" } }\n  }\n}",
+        ),
+        (
+            "codex",
+            ".codex/config.toml",
+            "token = 'SECRET'\nmcp_servers = { a = { env = { K = 'SECRET' } } }\nkey = 'SECRET'",
+        ),
+    ] {
+        let (home, _) = Home::with(path, text);
+        for arguments in [&[program, "--write"][..], &[program, "--remove"]] {
+            let said = home.setup(arguments).done();
+            let diff = said["diff"].as_str().expect("a diff");
+            assert!(diff.contains("handover"), "{diff}");
+            assert!(!diff.contains("SECRET"), "{diff}");
+        }
+    }
+}
+
+#[test]
 fn force_replaces_a_server_of_our_name() {
     let text = "[mcp_servers.handover]\ncommand = \"other\" # mine\n\n[b]\nc = 1\n";
     let (home, path) = Home::with(".codex/config.toml", text);
@@ -194,7 +241,7 @@ fn it_is_started_by_name_where_that_is_found() {
     let bin = home.place.path().join("bin");
     fs::create_dir(&bin).expect("a directory");
     symlink(env!("CARGO_BIN_EXE_handover"), bin.join("handover")).expect("a link");
-    let command = |said: &Value| said["server"]["command"].as_str().map(str::to_owned);
+    let command = |said: &Value| said["servers"][0]["command"].as_str().map(str::to_owned);
     let by_path = command(&home.setup(&["codex"]).done());
     assert_eq!(by_path.as_deref(), Some(env!("CARGO_BIN_EXE_handover")));
     home.place.set("PATH", bin);

@@ -120,7 +120,6 @@ fn an_endless_line_is_answered_once() {
     );
 }
 
-/// E2: every method that the host names has a declared gate here; a new one fails this test until it has.
 /// A subscriber that reads slowly is told what it missed.
 #[test]
 fn a_slow_subscriber_gets_a_gap_or_everything() {

@@ -1,5 +1,6 @@
 //! Agent programs find the server that `handover setup` puts into their configuration, start it, and lose it again.
 
+use std::fs;
 use std::io::Write;
 use std::path::Path;
 use std::process::Command;
@@ -42,27 +43,59 @@ fn lists_it(place: &Place, name: &str, program: &Path, scope: &str, works: &str)
     assert!(!said.contains(env!("CARGO_BIN_EXE_handover")), "{said}");
 }
 
+/// What codex says of its servers.
+fn codex_lists(place: &Place) -> Vec<Value> {
+    let codex = Program::Codex.executable();
+    let said = run(place
+        .command(&codex.to_string_lossy())
+        .args(["mcp", "list", "--json"]));
+    let all: Value = serde_json::from_str(&said.out).expect("JSON");
+    all.as_array().expect("a list").clone()
+}
+
+/// Both of our servers and no other.
+fn assert_ours(all: &[Value]) {
+    let arguments = [
+        ("handover", serde_json::json!(["mcp"])),
+        ("handover-browser", serde_json::json!(["browser", "mcp"])),
+    ];
+    assert_eq!(all.len(), arguments.len(), "{all:?}");
+    for (name, arguments) in arguments {
+        let server = all.iter().find(|server| server["name"] == name);
+        let server = server.expect("our server");
+        assert_eq!(server["enabled"], true);
+        let transport = &server["transport"];
+        assert_eq!(transport["command"], env!("CARGO_BIN_EXE_handover"));
+        assert_eq!(transport["args"], arguments);
+    }
+}
+
 #[test]
 fn codex_reads_it() {
     let place = place(Program::Codex);
-    let codex = Program::Codex.executable();
-    let listed = || {
-        let said = run(place
-            .command(&codex.to_string_lossy())
-            .args(["mcp", "list", "--json"]));
-        let all: Value = serde_json::from_str(&said.out).expect("JSON");
-        all.as_array().expect("a list").clone()
-    };
+    let listed = || codex_lists(&place);
     setup(&place, &["codex", "--write"]);
     let all = listed();
-    assert_eq!(all.len(), 1, "{all:?}");
-    assert_eq!(all[0]["name"], "handover");
-    assert_eq!(all[0]["enabled"], true);
-    let transport = &all[0]["transport"];
-    assert_eq!(transport["command"], env!("CARGO_BIN_EXE_handover"));
-    assert_eq!(transport["args"], serde_json::json!(["mcp"]));
+    assert_ours(&all);
     setup(&place, &["codex", "--remove"]);
     assert!(listed().is_empty());
+}
+
+/// Only where it was told to trust the directory.
+#[test]
+fn codex_reads_it_in_a_project() {
+    let place = place(Program::Codex);
+    setup(&place, &["codex", "--scope", "project", "--write"]);
+    assert!(codex_lists(&place).is_empty());
+    let directory = place.project().canonicalize().expect("a directory");
+    let config = place.path().join(".codex/config.toml");
+    let trust = format!("\n[projects.{directory:?}]\ntrust_level = \"trusted\"\n");
+    let mut text = fs::read_to_string(&config).expect("a configuration");
+    text.push_str(&trust);
+    fs::write(&config, text).expect("a configuration");
+    assert_ours(&codex_lists(&place));
+    setup(&place, &["codex", "--scope", "project", "--remove"]);
+    assert!(codex_lists(&place).is_empty());
 }
 
 #[test]
@@ -95,7 +128,7 @@ fn gemini_starts_it() {
     }
 }
 
-// Where the program is installed.
+// Where `scripts/install-deps` installs the program; elsewhere it says that it does not.
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn opencode_starts_it() {

@@ -4,9 +4,9 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Bound for what a healthy program does at once, generous enough for a loaded machine.
-pub const SHORT: Duration = Duration::from_secs(10);
+pub const SHORT: Duration = Duration::from_secs(20);
 /// Bound for what includes starting programs or running out a limit.
-pub const LONG: Duration = Duration::from_secs(40);
+pub const LONG: Duration = Duration::from_secs(60);
 
 /// Waits until `condition` gives something and returns it.
 ///

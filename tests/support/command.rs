@@ -1,6 +1,6 @@
 //! Running the command line and reading what it says.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::Read;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -56,8 +56,8 @@ impl Outcome {
 pub struct Running {
     child: Child,
     started: Instant,
-    out: Arc<Mutex<String>>,
-    err: Arc<Mutex<String>>,
+    out: Arc<Mutex<Vec<u8>>>,
+    err: Arc<Mutex<Vec<u8>>>,
     readers: Vec<thread::JoinHandle<()>>,
 }
 
@@ -99,12 +99,12 @@ impl Running {
 
     /// What it has written to standard output so far.
     pub fn out(&self) -> String {
-        self.out.lock().expect("no panic while reading").clone()
+        text(&self.out)
     }
 
     /// What it has written to standard error so far.
     pub fn err(&self) -> String {
-        self.err.lock().expect("no panic while reading").clone()
+        text(&self.err)
     }
 
     /// Sends it a signal.
@@ -173,18 +173,20 @@ impl Drop for Running {
     }
 }
 
-fn collect(from: impl Read + Send + 'static, into: Arc<Mutex<String>>) -> thread::JoinHandle<()> {
+fn collect(
+    mut from: impl Read + Send + 'static,
+    into: Arc<Mutex<Vec<u8>>>,
+) -> thread::JoinHandle<()> {
     thread::spawn(move || {
-        let mut reader = BufReader::new(from);
-        let mut line = Vec::new();
-        while reader
-            .read_until(b'\n', &mut line)
-            .is_ok_and(|read| read > 0)
-        {
-            into.lock()
-                .expect("no panic while reading")
-                .push_str(&String::from_utf8_lossy(&line));
-            line.clear();
+        let mut piece = [0; 8192];
+        while let Ok(read @ 1..) = from.read(&mut piece) {
+            let mut all = into.lock().expect("no panic while reading");
+            all.extend_from_slice(&piece[..read]);
         }
     })
+}
+
+/// What has been read so far.
+fn text(from: &Mutex<Vec<u8>>) -> String {
+    String::from_utf8_lossy(&from.lock().expect("no panic while reading")).into_owned()
 }

@@ -10,10 +10,14 @@ use x11rb::protocol::xproto::{ConnectionExt as _, CreateWindowAux, WindowClass};
 use x11rb::rust_connection::{DefaultStream, RustConnection};
 
 /// A display number for a server that a test starts itself: far above those of desktops, and no other
-/// test's, whether tests are processes or threads.
+/// test's, whether tests are processes or threads. A server that was killed, by a test of an earlier run perhaps,
+/// has left its lock; with the number of a process that runs it would be in the way.
 pub fn own_number() -> u32 {
     static NEXT: AtomicU32 = AtomicU32::new(0);
-    2000 + std::process::id() % 7000 * 8 + NEXT.fetch_add(1, Ordering::Relaxed) % 8
+    let ours = 2000 + std::process::id() % 7000 * 8;
+    let mut numbers = (0..8).map(|_| ours + NEXT.fetch_add(1, Ordering::Relaxed) % 8);
+    let free = numbers.find(|number| !Path::new(&format!("/tmp/.X{number}-lock")).exists());
+    free.expect("a display number that is free")
 }
 
 /// How an application reaches its display.

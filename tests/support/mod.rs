@@ -8,41 +8,60 @@ mod agent;
 )]
 mod agents;
 mod browser;
+mod browser_desktop;
 mod clipboard;
 mod clock;
 mod command;
+#[allow(
+    dead_code,
+    reason = "one of the two test programs has to do with the web console"
+)]
+mod console;
 mod devtools;
 mod display;
 mod picture;
 mod place;
 pub mod processes;
+mod receiver;
 mod record;
 mod recorder;
 mod relay;
 pub mod scripted;
 mod seat;
 mod session;
+mod tmux;
 mod typed;
 mod viewer;
+pub mod web;
 mod wire;
 
 pub use agent::Agent;
 pub use agents::{Gate, Program, Shell, Stage, aborting, scenarios};
 pub(crate) use agents::{aborts, receipts};
 pub use browser::Browser;
+pub use browser_desktop::{
+    acts_until, attached, cdp_socket, click, clicks_until, is_painted, shows, with_browser,
+};
 pub use clipboard::{copy, selection};
 pub use clock::{LONG, SHORT, eventually, holds_for, wall_ms};
 pub use command::{Outcome, Running};
+#[allow(
+    unused_imports,
+    reason = "one of the two test programs has to do with the web console"
+)]
+pub use console::{Console, Reply, Tab, farewell};
 pub use devtools::DevTools;
 pub use display::{Display, cover, own_number};
 pub use picture::Picture;
 pub use place::Place;
 pub use processes::{Signal, alive, command_line, signal, state};
+pub use receiver::{Reaction, Receiver};
 pub use record::{Takeover, check_exclusion, takeovers};
 pub use recorder::{Recorder, What};
 pub use relay::{Relay, all_gone};
 pub use seat::{Seat, plain_server};
 pub use session::{Holder, Session};
+pub use tmux::Tmux;
 pub use typed::Typed;
 pub use viewer::Viewer;
 pub use wire::Wire;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -16,7 +16,14 @@ use super::processes::{self, Signal};
 pub struct Place {
     directory: TempDir,
     environment: Vec<(String, OsString)>,
+    /// What every command is started by, program first.
+    starter: Vec<OsString>,
+    /// The program under test.
+    program: String,
 }
+
+/// The user as whom root runs what an ordinary user would.
+const ORDINARY: u32 = 65534;
 
 impl Place {
     /// A fresh place. Its paths are short, since a unix socket's path may have 107 bytes only.
@@ -37,7 +44,46 @@ impl Place {
         Self {
             directory,
             environment: Vec::new(),
+            starter: Vec::new(),
+            program: env!("CARGO_BIN_EXE_handover").into(),
         }
+    }
+
+    /// A fresh place of an ordinary user, as whom all commands are started. None, and it is said why, where root
+    /// cannot try that.
+    pub fn of_an_ordinary_user() -> Option<Self> {
+        let mut place = Self::new();
+        if !rustix::process::geteuid().is_root() {
+            return Some(place);
+        }
+        let null = fs::metadata("/dev/null").expect("/dev/null").permissions();
+        if null.mode() & 0o006 != 0o006 {
+            eprintln!("skipped: ordinary users cannot use /dev/null here (chmod 666 /dev/null)");
+            return None;
+        }
+        // The program may lie where they cannot go.
+        let program = place.path().join("handover");
+        fs::hard_link(&place.program, &program)
+            .or_else(|_| fs::copy(&place.program, &program).map(drop))
+            .expect("the program");
+        place.program = program.to_string_lossy().into_owned();
+        let all = [
+            place.path().into(),
+            place.runtime(),
+            place.state(),
+            place.project(),
+        ];
+        for directory in all {
+            chown(directory, Some(ORDINARY), Some(ORDINARY)).expect("root may");
+        }
+        let (uid, gid) = (format!("--reuid={ORDINARY}"), format!("--regid={ORDINARY}"));
+        place.start_by(&["setpriv", &uid, &gid, "--clear-groups", "--"]);
+        Some(place)
+    }
+
+    /// Lets every command from now on be started by another, whose last arguments it becomes.
+    pub fn start_by(&mut self, starter: &[&str]) {
+        self.starter = starter.iter().map(Into::into).collect();
     }
 
     /// Gives every command that is started here from now on a further environment variable.
@@ -67,19 +113,31 @@ impl Place {
 
     /// A command of any program with this place's environment.
     pub fn command(&self, program: &str) -> Command {
-        let mut command = Command::new(program);
+        let mut words = self.starter.iter().map(OsString::as_os_str);
+        let mut command = match words.next() {
+            None => Command::new(program),
+            Some(starter) => {
+                let mut command = Command::new(starter);
+                command.args(words).arg(program);
+                command
+            }
+        };
         command
             .current_dir(self.project())
             .env("XDG_RUNTIME_DIR", self.runtime());
         command
             .env("XDG_STATE_HOME", self.state())
-            .env("HOME", self.path());
+            .env("HOME", self.path())
+            // What terminals go by when text beyond ASCII is typed; not every machine sets one.
+            .env("LC_ALL", "C.UTF-8");
         for name in [
             "HANDOVER_SESSION",
             "DISPLAY",
             "XAUTHORITY",
             "WAYLAND_DISPLAY",
             "HERDR_PANE_ID",
+            "XDG_CONFIG_HOME",
+            "DBUS_SESSION_BUS_ADDRESS",
         ] {
             command.env_remove(name);
         }
@@ -89,7 +147,7 @@ impl Place {
 
     /// A command of the program under test with this place's environment.
     pub fn handover(&self) -> Command {
-        self.command(env!("CARGO_BIN_EXE_handover"))
+        self.command(&self.program)
     }
 
     /// The live processes that were started here.

@@ -111,6 +111,20 @@ impl Recorder {
         self.seen().iter().filter(|seen| seen.what == what).count()
     }
 
+    /// What the display received after `from`, in wall milliseconds: by its own time, since a busy machine brings
+    /// the recorder's news late.
+    pub fn since(&self, from: f64) -> Vec<Seen> {
+        let seen = self.seen().into_iter();
+        seen.filter(|seen| seen.after > from).collect()
+    }
+
+    /// How often the key of `keysym` went down after `from`, likewise.
+    pub fn presses_since(&self, from: f64, keysym: u32) -> usize {
+        let press = What::Key { down: true, keysym };
+        let seen = self.since(from).into_iter();
+        seen.filter(|seen| seen.what == press).count()
+    }
+
     /// The keys and buttons that went down and have not come up again.
     pub fn held(&self) -> Vec<What> {
         let mut held = Vec::new();

@@ -27,6 +27,35 @@ impl Relay {
         relay
     }
 
+    /// Starts it before a server of somebody else's, greets that, and waits for its answer.
+    pub fn before(place: &Place, server: &[&str]) -> Self {
+        let mut command = place.handover();
+        command.args(["relay", "--"]).args(server);
+        let (relay, input) = Running::start_with_input(&mut command);
+        let mut relay = Self {
+            relay,
+            input: Some(input),
+            witness: place.path().join("witness"),
+        };
+        relay.greet();
+        relay
+    }
+
+    /// Says `initialize` as a client does, waits for the answer and confirms it.
+    pub fn greet(&mut self) {
+        let params = json!({
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": {"name": "promises", "version": "1"},
+        });
+        let greeting =
+            json!({"jsonrpc": "2.0", "id": "hello", "method": "initialize", "params": params});
+        self.write(&greeting.to_string());
+        let answer = self.answer(&json!("hello"));
+        assert!(answer["result"].is_object(), "{answer}");
+        self.write(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+    }
+
     /// Starts it with further environment variables, and waits for nothing.
     pub fn begin(place: &Place, options: &[&str], environment: &[(&str, &str)]) -> Self {
         let witness = place.path().join("witness");

@@ -104,12 +104,13 @@ impl Session {
         (Viewer::connect(&path), name)
     }
 
-    /// A person in control of `d1` through a viewer, with `options` added to the acquire's parameters.
+    /// A person in control of `d1` through a viewer, with `options` added to the acquire's parameters. Without a
+    /// `ttlMs` among them control lasts longer than any test, since nobody here renews it.
     pub fn take(&self, options: Value) -> Holder {
         let (viewer, name) = self.viewer();
         viewer.first_frame();
         let mut wire = self.wire();
-        let mut params = json!({"desktop": "d1", "viewer": name});
+        let mut params = json!({"desktop": "d1", "viewer": name, "ttlMs": 300_000});
         params
             .as_object_mut()
             .expect("an object")

@@ -127,6 +127,12 @@ impl Wire {
         found["params"].clone()
     }
 
+    /// How many notifications of `method` have come and are kept.
+    pub fn kept(&self, method: &str) -> usize {
+        let kept = self.waiting.iter();
+        kept.filter(|message| message["method"] == method).count()
+    }
+
     /// The first message, kept or new, that satisfies `wanted`.
     pub fn first(&mut self, what: &str, bound: Duration, wanted: impl Fn(&Value) -> bool) -> Value {
         self.poll(bound, wanted)

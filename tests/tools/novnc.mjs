@@ -4,14 +4,12 @@
 // system picks, it serves `novnc_page.html` with noVNC's own files, and copies bytes to and from the socket.
 import { readFile } from "node:fs";
 import { createServer } from "node:http";
-import { createRequire } from "node:module";
 import { connect } from "node:net";
 import { extname, join } from "node:path";
 import { pipeline } from "node:stream";
 import { fileURLToPath } from "node:url";
+import { installed, launch, PATIENCE } from "./browser.mjs";
 
-// For each step that waits for the browser, in milliseconds.
-const PATIENCE = 40_000;
 const PAGE = fileURLToPath(new URL("novnc_page.html", import.meta.url));
 const TYPES = { ".html": "text/html", ".js": "text/javascript" };
 
@@ -22,14 +20,8 @@ const TYPES = { ".html": "text/html", ".js": "text/javascript" };
  * `connections()` (how often the browser has connected) and `close()`.
  */
 export async function open(clients, socket, viewport) {
-  const installed = createRequire(join(clients, "package.json"));
-  const bridge = await serve(installed("ws"), join(clients, "node_modules/@novnc/novnc"), socket);
-  // Playwright itself turns background networking and updates off; with the rule nothing else can be reached.
-  const browser = await installed("playwright-core").chromium.launch({
-    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-    args: ["--no-sandbox", "--disable-gpu", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"],
-    timeout: PATIENCE,
-  });
+  const bridge = await serve(installed(clients)("ws"), join(clients, "node_modules/@novnc/novnc"), socket);
+  const browser = await launch(clients);
   const page = await browser.newPage({ viewport });
   page.setDefaultTimeout(PATIENCE);
   page.on("console", (message) => console.error("page:", message.text()));

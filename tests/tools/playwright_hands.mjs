@@ -10,7 +10,9 @@
 //   {"id": 3, "do": "click", "selector": "…"}
 //   {"id": 4, "do": "fill", "selector": "…", "text": "…"}
 //   {"id": 5, "do": "picture"}                       how many bytes it has
-//   {"id": 6, "do": "pages"}                         how many there are
+//   {"id": 6, "do": "pages"}                         the title of each
+//   {"id": 7, "do": "frames"}                        the title of each frame of the page
+//   {"id": 8, "do": "back"}                          in the page's history
 // Each is answered with {"id", "result"} or {"id", "error"}. Ends with its input.
 import { createRequire } from "node:module";
 import { createInterface } from "node:readline";
@@ -21,7 +23,7 @@ const { chromium } = createRequire(join(clients, "package.json"))("playwright-co
 const browser = await chromium.connectOverCDP(endpoint);
 const [context] = browser.contexts();
 const [page] = context.pages();
-page.setDefaultTimeout(20_000);
+page.setDefaultTimeout(50_000);
 
 const acts = {
   evaluate: ({ script }) => page.evaluate(script),
@@ -29,7 +31,9 @@ const acts = {
   click: ({ selector }) => page.click(selector),
   fill: ({ selector, text }) => page.fill(selector, text),
   picture: async () => (await page.screenshot()).length,
-  pages: async () => context.pages().length,
+  pages: () => Promise.all(context.pages().map((page) => page.title())),
+  frames: () => Promise.all(page.frames().map((frame) => frame.title())),
+  back: async () => (await page.goBack(), page.url()),
 };
 
 const say = (answer) => console.log(JSON.stringify(answer));

@@ -5,11 +5,13 @@ usage: relayed_server.py WITNESS
 Appends every line that it reads to the file WITNESS, and what its tools do to WITNESS.acts. Tools:
   act {"note"}        does something at once
   work {}             works until it is cancelled, and then says so: well-behaved
-  stubborn {"s"}      works for so many seconds, adding a line every 20 ms, and does not care for cancellation
+  stubborn {"s"}      works for so many seconds, adding a line every 20 ms, and does not care for cancellation;
+                      or until there is the file that "until" names
   silent {}           works until it is cancelled, and never answers
   fork {}             leaves a child in a session of its own, deaf to TERM, that adds a line every 20 ms
   complain {"text"}   writes a line to standard error
   garble {}           writes something that is no MCP
+  pad {"size"}        answers with a record of so many bytes, most of them spaces
   leave {"status"}    ends the server
   list_things {}      read-only;  take_screenshot {}  read-only, and shows the screen
 """
@@ -38,9 +40,9 @@ def done(number, text):
     say(id=number, result={"content": [{"type": "text", "text": text}]})
 
 
-def tick(what, seconds):
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
+def tick(what, seconds, until=None):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end and not (until and os.path.exists(until)):
         acts.write(f"{what} {time.time()}\n")
         time.sleep(0.02)
 
@@ -67,7 +69,7 @@ def call(number, tool, arguments):
         if tool == "work":
             say(id=number, error={"code": 0, "message": "cancelled"})
     elif tool == "stubborn":
-        tick("stubborn", arguments["s"])
+        tick("stubborn", arguments["s"], arguments.get("until"))
         done(number, "stubborn ends")
     elif tool == "complain":
         sys.stderr.write(arguments["text"] + "\n")
@@ -76,6 +78,11 @@ def call(number, tool, arguments):
     elif tool == "garble":
         with out:
             sys.stdout.write("Traceback (most recent call last):\n")
+            sys.stdout.flush()
+    elif tool == "pad":
+        answer = json.dumps({"jsonrpc": "2.0", "id": number, "result": {}})
+        with out:
+            sys.stdout.write(answer.ljust(arguments["size"]) + "\n")
             sys.stdout.flush()
     elif tool == "leave":
         os._exit(arguments["status"])
@@ -93,7 +100,7 @@ def tools():
             "annotations": {"readOnlyHint": read_only},
         }
 
-    acting = ["act", "work", "stubborn", "silent", "fork", "complain", "garble", "leave", "echo"]
+    acting = ["act", "work", "stubborn", "silent", "fork", "complain", "garble", "pad", "leave", "echo"]
     looking = ["list_things", "take_screenshot"]
     return [tool(name) for name in acting] + [tool(name, True) for name in looking]
 
