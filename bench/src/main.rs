@@ -11,6 +11,7 @@ mod processor;
 mod rfb;
 mod rows;
 mod screen;
+mod server;
 mod session;
 mod table;
 mod wire;

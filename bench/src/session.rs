@@ -41,10 +41,18 @@ impl Session {
     /// Ends the session. Its name, its directory, and the place for whatever comes next.
     pub fn down(self) -> Outcome<(String, PathBuf, Place)> {
         finish(self.place.handover()?.arg("down"), UP)?;
-        let name = self.said["sessionId"]
+        Ok((
+            self.id()?.to_owned(),
+            path(&self.said["stateDir"])?,
+            self.place,
+        ))
+    }
+
+    /// Its id.
+    pub fn id(&self) -> Outcome<&str> {
+        self.said["sessionId"]
             .as_str()
-            .ok_or("`up` named no session")?;
-        Ok((name.to_owned(), path(&self.said["stateDir"])?, self.place))
+            .ok_or_else(|| "`up` named no session".into())
     }
 
     /// Where it runs.

@@ -1,24 +1,19 @@
 //! What the gate costs: the same display server by way of the gate and directly, in turns.
 
-use std::{
-    io::{BufRead, BufReader},
-    path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use handover_protocol::Method;
-use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use super::copy::Copier;
 use crate::{
     Outcome,
     figures::{Figure, Row, Samples, median},
-    place::{Place, eventually, text},
+    place::{eventually, text},
     processor::RunTimes,
     rfb::Viewer,
-    screen::{Display, Screen, What, colour},
+    screen::{Screen, What, colour},
+    server::Server,
     session::{Session, viewer},
 };
 
@@ -32,13 +27,13 @@ const COSTED: u32 = 200;
 /// Where the pixel is that changes at a press.
 const PIXEL: (u16, u16) = (32, 32);
 
-/// How long the display server may take to come up, and an event to arrive.
+/// How long an event may take to arrive.
 const LIMIT: Duration = Duration::from_secs(10);
 
 /// Full frames a second, and from a click to the pixel that it changes.
 pub fn measure() -> Outcome<Vec<Row>> {
     // Ends after the session, which is connected to it.
-    let server = Server::start("1280x800")?;
+    let server = Server::start("1280x800", 1000)?;
     let session = Session::up("800x600")?;
     let wire = session.wire()?;
     let attach = format!("unix:{}", text(&server.socket)?);
@@ -149,76 +144,4 @@ fn click_to_pixel(server: &Server, direct: &mut Viewer, gate: &mut Viewer) -> Ou
         ),
         added.less_than(1.0),
     ])
-}
-
-/// A display server of our own that the host is attached to and that we may connect to as well.
-struct Server {
-    process: Child,
-    display: String,
-    socket: PathBuf,
-    _place: Place,
-}
-
-impl Server {
-    fn start(size: &str) -> Outcome<Self> {
-        let place = Place::new()?;
-        let socket = place.path().join("x.sock");
-        let mut process = Command::new("Xtigervnc")
-            .args(["-displayfd", "1", "-geometry", size, "-depth", "24"])
-            .args(["-rfbport", "-1", "-rfbunixmode", "0600", "-rfbunixpath"])
-            .arg(&socket)
-            .args([
-                "-SecurityTypes",
-                "None",
-                "-nolisten",
-                "tcp",
-                "-nolisten",
-                "local",
-            ])
-            .args([
-                "-tst",
-                "-noreset",
-                "-AlwaysShared=1",
-                "-AcceptSetDesktopSize=0",
-            ])
-            .args(["-FrameRate", "1000"])
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()?;
-        let stdout = process.stdout.take().ok_or("no pipe")?;
-        let mut server = Self {
-            process,
-            display: String::new(),
-            socket,
-            _place: place,
-        };
-        let mut number = String::new();
-        // It closes its end when it dies, so this cannot wait for ever.
-        BufReader::new(stdout).read_line(&mut number)?;
-        server.display = format!(":{}", number.trim());
-        let socket: &Path = &server.socket;
-        eventually("the display server listens", LIMIT, || {
-            socket.exists().then_some(())
-        })?;
-        Ok(server)
-    }
-
-    fn display(&self) -> Display {
-        Display {
-            name: self.display.clone(),
-            authority: None,
-        }
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // It removes its lock and sockets when asked to end; the place kills what does not.
-        let _ = kill_process(Pid::from_child(&self.process), Signal::TERM);
-        let process = &mut self.process;
-        let _ = eventually("the display server ends", LIMIT, || {
-            process.try_wait().ok().flatten()
-        });
-    }
 }

@@ -2,6 +2,7 @@
 
 mod agents;
 mod click;
+mod console;
 mod copy;
 mod devtools;
 mod gate;
@@ -35,7 +36,7 @@ impl Group {
 }
 
 /// All groups, in the order of the table.
-pub const ALL: [Group; 16] = [
+pub const ALL: [Group; 18] = [
     Group {
         name: "permit in process",
         measure: permit::measure,
@@ -99,5 +100,13 @@ pub const ALL: [Group; 16] = [
     Group {
         name: "memory of agents",
         measure: agents::memory::measure,
+    },
+    Group {
+        name: "web console in a browser",
+        measure: console::measure,
+    },
+    Group {
+        name: "memory of the web console",
+        measure: console::memory,
     },
 ];

@@ -12,7 +12,9 @@ use serde_json::{Value, json};
 use crate::{
     Outcome,
     figures::{Row, Samples, median},
+    rows::takeover::{acquire, give_back, until_active},
     session::Session,
+    wire::Wire,
 };
 
 /// The first argument with which this program is the server.
@@ -24,6 +26,13 @@ const LARGE: usize = 1 << 20;
 const RECORDS: usize = 16;
 /// Turns by each way.
 const TURNS: usize = 15;
+/// Takeovers while a call is under way.
+const TAKEOVERS: usize = 100;
+
+/// A tool that works until it is cancelled, and then answers at once.
+const WORK: &str = "work";
+/// What the server says when it has begun to work.
+const BEGUN: &str = "notifications/message";
 
 /// What a call costs more, and how much of the throughput is left.
 pub fn measure() -> Outcome<Vec<Row>> {
@@ -48,6 +57,8 @@ pub fn measure() -> Outcome<Vec<Row>> {
         shares.push(rate / alone);
         rates.push(rate);
     }
+    let (person, agent) = (session.wire()?, session.wire()?);
+    let granted = Samples::take(TAKEOVERS, || grant(&mut relayed, &person, &agent))?;
     Ok(vec![
         Row::times("call of a tool, server run directly", directly),
         Row::times("call of a tool through the relay", through),
@@ -64,7 +75,23 @@ pub fn measure() -> Outcome<Vec<Row>> {
             "",
         )
         .at_least(0.7),
+        Row::times("acquire, a relayed call is under way", granted)
+            .below(Duration::from_millis(100)),
     ])
+}
+
+/// A takeover while a well-behaved call is under way, from the request to the grant.
+fn grant(relayed: &mut Client, person: &Wire, agent: &Wire) -> Outcome<Duration> {
+    let record = relayed.record(WORK, "");
+    relayed.write(&record)?;
+    relayed.read(BEGUN)?;
+    let started = Instant::now();
+    let lease = acquire(person)?;
+    let took = started.elapsed();
+    relayed.read("interrupted_by_human")?;
+    give_back(person, &lease)?;
+    until_active(agent)?;
+    Ok(took)
 }
 
 /// An MCP client of the least kind; its server is killed when it is dropped.
@@ -93,9 +120,9 @@ impl Client {
         Ok(client)
     }
 
-    fn record(&mut self, text: &str) -> String {
+    fn record(&mut self, tool: &str, text: &str) -> String {
         self.last += 1;
-        let params = json!({"name": "echo", "arguments": {"text": text}});
+        let params = json!({"name": tool, "arguments": {"text": text}});
         let call = json!({
             "jsonrpc": "2.0", "id": self.last, "method": "tools/call", "params": params,
         });
@@ -104,23 +131,33 @@ impl Client {
 
     /// One small call, from the request to its answer.
     fn call(&mut self) -> Outcome<Duration> {
-        let record = self.record("x");
-        let mut answer = String::new();
+        let record = self.record("echo", "x");
         let started = Instant::now();
+        self.write(&record)?;
+        self.read("\"result\"")?;
+        Ok(started.elapsed())
+    }
+
+    fn write(&mut self, record: &str) -> Outcome<()> {
         let input = self.input.as_mut().ok_or("no input")?;
-        input.write_all(record.as_bytes())?;
-        self.output.read_line(&mut answer)?;
-        let took = started.elapsed();
-        if !answer.contains("\"result\"") {
-            return Err(format!("no result: {answer}").into());
+        Ok(input.write_all(record.as_bytes())?)
+    }
+
+    /// Reads the next record, which must have `text` in it.
+    fn read(&mut self, text: &str) -> Outcome<()> {
+        let mut record = String::new();
+        self.output.read_line(&mut record)?;
+        if record.contains(text) {
+            Ok(())
+        } else {
+            Err(format!("no {text}: {record}").into())
         }
-        Ok(took)
     }
 
     /// Large calls whose answers are as large, in MiB a second and direction.
     fn large(&mut self) -> Outcome<f64> {
         let text = "x".repeat(LARGE);
-        let records: Vec<String> = (0..RECORDS).map(|_| self.record(&text)).collect();
+        let records: Vec<String> = (0..RECORDS).map(|_| self.record("echo", &text)).collect();
         let mut input = self.input.take().ok_or("no input")?;
         let started = Instant::now();
         let writer = thread::spawn(move || {
@@ -152,7 +189,7 @@ impl Drop for Client {
     }
 }
 
-/// Is the server: answers each call with its arguments.
+/// Is the server: answers each call with its arguments, but for one that works until it is cancelled.
 pub fn serve() -> ExitCode {
     let served = || -> Outcome<()> {
         let mut input = BufReader::with_capacity(128 << 10, std::io::stdin().lock());
@@ -160,11 +197,15 @@ pub fn serve() -> ExitCode {
         let mut line = Vec::new();
         while input.read_until(b'\n', &mut line)? > 0 {
             let mut request: Value = serde_json::from_slice(&line)?;
-            let answer = json!({
-                "jsonrpc": "2.0",
-                "id": request["id"],
-                "result": request["params"]["arguments"].take(),
-            });
+            let answer = if request["method"] == "notifications/cancelled" {
+                let error = json!({"code": 0, "message": "cancelled"});
+                json!({"jsonrpc": "2.0", "id": request["params"]["requestId"], "error": error})
+            } else if request["params"]["name"] == WORK {
+                json!({"jsonrpc": "2.0", "method": BEGUN, "params": {"level": "info", "data": ""}})
+            } else {
+                let arguments = request["params"]["arguments"].take();
+                json!({"jsonrpc": "2.0", "id": request["id"], "result": arguments})
+            };
             let mut answer = serde_json::to_vec(&answer)?;
             answer.push(b'\n');
             output.write_all(&answer)?;

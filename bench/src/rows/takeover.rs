@@ -102,11 +102,13 @@ pub fn measure() -> Outcome<Vec<Row>> {
     ])
 }
 
-fn acquire(wire: &Wire) -> Outcome<Value> {
+/// Asks for control and has it.
+pub fn acquire(wire: &Wire) -> Outcome<Value> {
     Ok(wire.call(Method::ControlAcquire, json!({"desktop": "d1"}))?)
 }
 
-fn give_back(wire: &Wire, lease: &Value) -> Outcome<()> {
+/// Gives it back.
+pub fn give_back(wire: &Wire, lease: &Value) -> Outcome<()> {
     let params = json!({"leaseId": lease["leaseId"], "token": lease["token"]});
     wire.call(Method::ControlReturn, params)?;
     Ok(())
