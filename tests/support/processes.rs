@@ -19,9 +19,16 @@ pub fn state(pid: i32) -> Option<char> {
     stat(pid).map(|(state, _)| state)
 }
 
-/// Whether the process runs; a zombie does not.
+/// Whether any thread of the process runs; a zombie has none. The first thread of one that is killed may have ended
+/// while others still do, with its files open.
 pub fn alive(pid: i32) -> bool {
-    state(pid).is_some_and(|state| state != 'Z')
+    let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else {
+        return false;
+    };
+    threads
+        .flatten()
+        .filter_map(|thread| thread.file_name().to_str()?.parse().ok())
+        .any(|thread| state(thread).is_some_and(|state| !matches!(state, 'Z' | 'X')))
 }
 
 /// The processes whose parent is `pid`.

@@ -27,6 +27,8 @@ pub struct Stat {
     pub session: u32,
     /// Controlling terminal.
     pub terminal: Option<Terminal>,
+    /// How many threads it has; 0 while it is collected.
+    pub threads: u32,
     /// When it started, in clock ticks since boot.
     pub start_ticks: u64,
 }
@@ -66,14 +68,16 @@ impl Stat {
             group: field(5)?.parse().ok()?,
             session: field(6)?.parse().ok()?,
             terminal: Terminal::from_raw(field(7)?.parse().ok()?),
+            threads: field(20)?.parse().ok()?,
             start_ticks: field(22)?.parse().ok()?,
         })
     }
 
     /// Whether the process still runs. A zombie does not: where pid 1 reaps nothing it would
-    /// otherwise live for ever.
+    /// otherwise live for ever. One whose first thread alone has ended looks like a zombie, though
+    /// its other threads go on.
     pub fn is_living(&self) -> bool {
-        !matches!(self.state, 'Z' | 'X' | 'x')
+        !matches!(self.state, 'Z' | 'X' | 'x') || self.threads > 1
     }
 
     /// This process and no later one of the same number.
@@ -281,7 +285,12 @@ pub fn children(pid: u32) -> Vec<u32> {
 /// The environment a process was started with. Changes that it made to itself are not seen.
 /// `PermissionDenied` for a process of another user, or one that forbids dumps.
 pub fn environ(pid: u32) -> io::Result<Vec<(String, String)>> {
-    let raw = std::fs::read(format!("/proc/{pid}/environ")).map_err(gone)?;
+    let raw = std::fs::read(format!("/proc/{pid}/environ")).map_err(gone);
+    let raw = match raw {
+        Ok(raw) if !raw.is_empty() => raw,
+        // The first thread may have ended before the others, which still have it.
+        none => of_a_thread(pid, "environ").map_or(none, Ok)?,
+    };
     Ok(raw
         .split(|&byte| byte == 0)
         .filter_map(|entry| {
@@ -290,6 +299,14 @@ pub fn environ(pid: u32) -> io::Result<Vec<(String, String)>> {
             Some((name.to_owned(), value.to_owned()))
         })
         .collect())
+}
+
+/// What the first thread that has something there shows in its file `name`.
+fn of_a_thread(pid: u32, name: &str) -> Option<Vec<u8>> {
+    std::fs::read_dir(format!("/proc/{pid}/task"))
+        .ok()?
+        .filter_map(|thread| std::fs::read(thread.ok()?.path().join(name)).ok())
+        .find(|content| !content.is_empty())
 }
 
 /// The arguments of a process, as it shows them now.
@@ -340,7 +357,7 @@ mod tests {
         let stat = Stat::parse(line).unwrap();
         assert_eq!(stat.name, "a) Z 1 (b)");
         assert_eq!((stat.pid, stat.state, stat.parent), (42, 'S', 7));
-        assert_eq!((stat.group, stat.session), (8, 9));
+        assert_eq!((stat.group, stat.session, stat.threads), (8, 9, 1));
         assert_eq!(stat.start_ticks, 987_654);
         assert_eq!(
             stat.terminal.unwrap().path().unwrap().to_str().unwrap(),
@@ -391,6 +408,41 @@ mod tests {
             identity.signal(Signal::TERM).unwrap_err().kind(),
             io::ErrorKind::NotFound
         );
+    }
+
+    #[test]
+    fn a_process_lives_until_its_last_thread_has_ended() {
+        // The first thread alone ends, while another one has a child.
+        let script = "\
+import ctypes, subprocess, threading, time
+def go_on():
+    subprocess.Popen(['sleep', '60'])
+    print('ready', flush=True)
+    time.sleep(60)
+threading.Thread(target=go_on).start()
+ctypes.CDLL(None).pthread_exit(None)";
+        let mut child = Command::new("python3")
+            .args(["-c", script])
+            .env("MARK", "yes")
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let process = ProcessIdentity::of(child.id()).unwrap();
+        let mut said = [0; 5];
+        child.stdout.take().unwrap().read_exact(&mut said).unwrap();
+        while Stat::of(process.pid).unwrap().state != 'Z' {
+            std::thread::yield_now();
+        }
+        assert!(process.is_alive());
+        let below = descendants(std::process::id()).unwrap();
+        let sleep = below.iter().find(|stat| stat.parent == process.pid);
+        let sleep = sleep.expect("its child is found").identity();
+        let mark = ("MARK".to_owned(), "yes".to_owned());
+        assert!(environ(process.pid).unwrap().contains(&mark));
+        process.signal(Signal::KILL).unwrap();
+        sleep.signal(Signal::KILL).unwrap();
+        child.wait().unwrap();
+        assert!(!process.is_alive());
     }
 
     #[test]
