@@ -1,9 +1,15 @@
 //! The command line keeps its contract: what it prints for programs, with what status it ends, and how it finds
 //! its session.
 
+use std::fs;
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
-use crate::support::{LONG, Outcome, Place, Running, SHORT, Session};
+use crate::support::{
+    LONG, Outcome, Place, Running, SHORT, Session, Signal, alive, eventually, holds_for, processes,
+    signal,
+};
 
 fn run(place: &Place, arguments: &[&str]) -> Outcome {
     Running::start(place.handover().args(arguments)).finish(LONG)
@@ -24,7 +30,7 @@ fn up_says_where_everything_is() {
     assert!(session.socket().starts_with(session.runtime()));
     assert!(session.runtime().starts_with(session.place.runtime()));
     assert!(session.state().starts_with(session.place.state()));
-    let manifest = std::fs::read(session.runtime().join("attach.json")).expect("a manifest");
+    let manifest = fs::read(session.runtime().join("attach.json")).expect("a manifest");
     let manifest: Value = serde_json::from_slice(&manifest).expect("JSON");
     assert_eq!(
         (&manifest["sessionId"], &manifest["pid"]),
@@ -249,4 +255,69 @@ fn completions_and_the_manual() {
     }
     let manual = run(&place, &["man"]);
     assert!(manual.code == 0 && manual.out.contains(".TH"), "{manual:?}");
+}
+
+/// A command that waits for the host's answer, started with interrupts as `disposition` (an option of `env`) says.
+fn waits(session: &Session, disposition: &str, arguments: &[&str]) -> Running {
+    let mut command = session.place.command("env");
+    command
+        .args([
+            disposition,
+            env!("CARGO_BIN_EXE_handover"),
+            "--timeout",
+            "5m",
+        ])
+        .args(arguments);
+    Running::start(&mut command)
+}
+
+/// Whoever reads the status of an interrupted command sees 130, not only those who ask a shell.
+#[test]
+fn an_interrupted_command_ends_with_130() {
+    let session = Session::up();
+    signal(session.host(), Signal::STOP);
+    for arguments in [
+        &["list"][..],
+        &["result", "a1"],
+        &["takeover", "status"],
+        &["pause", "d1"],
+        &["desktop", "click", "1", "1"],
+        &[
+            "agent", "run", "--wait", "--driver", "command", "--", "true",
+        ],
+        &["watch", "d1", "--viewer", "none"],
+        &["log", "--follow"],
+    ] {
+        let command = waits(&session, "--default-signal=INT", arguments);
+        eventually("it minds interrupts", LONG, || {
+            processes::minds(command.pid(), "SigCgt", Signal::INT).then_some(())
+        });
+        command.signal(Signal::INT);
+        let interrupted = command.finish(LONG);
+        assert_eq!(
+            (interrupted.code, interrupted.signal),
+            (130, None),
+            "{arguments:?}: {interrupted:?}"
+        );
+    }
+    signal(session.host(), Signal::CONT);
+}
+
+/// Interrupts that are ignored when a command starts, as in what a shell runs in the background, stay ignored.
+#[test]
+fn an_ignored_interrupt_stays_ignored() {
+    let session = Session::up();
+    signal(session.host(), Signal::STOP);
+    let command = waits(&session, "--ignore-signal=INT", &["list"]);
+    eventually("it runs", LONG, || {
+        let name = fs::read_to_string(format!("/proc/{}/comm", command.pid())).ok()?;
+        (name.trim() == "handover").then_some(())
+    });
+    holds_for("it goes on", Duration::from_secs(1), || {
+        command.signal(Signal::INT);
+        alive(command.pid())
+    });
+    signal(session.host(), Signal::CONT);
+    let listed = command.finish(LONG);
+    assert_eq!(listed.code, 0, "{listed:?}");
 }

@@ -384,6 +384,15 @@ fn a_host_that_is_stopped_is_shown_and_comes_back() {
     tmux.shows("d1 paused", LONG);
 }
 
+/// Whether the shell says that the program ended with this status.
+fn ended_with(tmux: &Tmux<'_>, status: i32) {
+    tmux.until("the screen is the shell's", LONG, |_| {
+        !tmux.is_full_screen()
+    });
+    tmux.line("echo ended with $?.");
+    tmux.shows(&format!("ended with {status}."), LONG);
+}
+
 /// Whether the shell's terminal is as a shell wants it.
 fn is_restored(tmux: &Tmux<'_>) {
     tmux.until("the screen is the shell's", LONG, |_| {
@@ -403,10 +412,16 @@ fn the_terminal_is_as_before_after_every_end() {
     let session = session(&[]);
     let tmux = top(&session, 100, 24);
     tmux.keys(&["q"]);
+    ended_with(&tmux, 0);
+    is_restored(&tmux);
+    start(&tmux);
+    tmux.keys(&["C-c"]);
+    ended_with(&tmux, 130);
     is_restored(&tmux);
     for end in [Signal::TERM, Signal::HUP] {
         start(&tmux);
         signal(tmux.program(), end);
+        ended_with(&tmux, 130);
         is_restored(&tmux);
     }
     // Ctrl-Z, and back again.

@@ -16,6 +16,8 @@ use super::processes::{self, Signal};
 pub struct Outcome {
     /// Exit code; a signal's number plus 128 when one ended it.
     pub code: i32,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
     /// Standard output.
     pub out: String,
     /// Standard error.
@@ -159,6 +161,7 @@ impl Running {
             .unwrap_or(-1);
         Outcome {
             code,
+            signal: signalled,
             out: self.out(),
             err: self.err(),
             took,

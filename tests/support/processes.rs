@@ -56,6 +56,17 @@ pub fn command_line(pid: i32) -> String {
     String::from_utf8_lossy(&raw).replace('\0', " ")
 }
 
+/// Whether a process catches (`SigCgt`) or ignores (`SigIgn`) a signal, or does whatever else with it that a line of this
+/// name in its status tells.
+pub fn minds(pid: i32, line: &str, signal: Signal) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let mask = status
+        .lines()
+        .find_map(|text| text.strip_prefix(line)?.strip_prefix(':'))
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (signal.as_raw() - 1) & 1 == 1)
+}
+
 /// Whether `text` occurs in the command line or environment with which `pid` was started.
 pub fn mentions(pid: i32, text: &str) -> bool {
     let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();

@@ -1,13 +1,14 @@
 //! Asking a person before something is destroyed.
 
 use std::io::{self, BufRead, IsTerminal, Write};
+use std::process;
 use std::thread;
 
 use handover_protocol::ErrorCode;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
-use super::failure::Failure;
+use super::failure::{Failure, INTERRUPTED};
 
 /// Whether there is a person to ask; `way_around` is the option that answers beforehand.
 ///
@@ -47,6 +48,11 @@ pub async fn ask(question: &str, way_around: &str) -> Result<(), Failure> {
             return Err(Failure::interrupted());
         }
     };
+    // What follows the answer may be interrupted as any command.
+    tokio::spawn(async move {
+        interrupt.recv().await;
+        process::exit(INTERRUPTED.into());
+    });
     if matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes") {
         Ok(())
     } else {

@@ -166,6 +166,8 @@ pub fn has_other_name(program: &std::ffi::OsStr) -> bool {
 }
 
 fn run(args: Vec<OsString>) -> ExitCode {
+    // Commands that have something to do first catch interrupts themselves. If it fails, the signal ends them.
+    let _ = handover_host::system::interrupt::end_with_status();
     let cli = match Cli::try_parse_from(&args) {
         Ok(cli) => cli,
         Err(error) => return usage::report(&error, &args),

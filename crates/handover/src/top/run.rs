@@ -55,7 +55,7 @@ pub struct Start {
 pub enum End {
     /// The person quit.
     Quit,
-    /// A signal ended it, or the terminal is gone.
+    /// Ctrl-C or a signal ended it, or the terminal is gone.
     Interrupted,
 }
 
@@ -239,6 +239,7 @@ impl Top {
             match todo {
                 None => {}
                 Some(Todo::Quit) => return Ok(End::Quit),
+                Some(Todo::Interrupt) => return Ok(End::Interrupted),
                 Some(Todo::Act(act)) => self.act(act).await?,
                 Some(Todo::Acts(acts)) => {
                     for act in acts {

@@ -6,6 +6,7 @@ pub mod clock;
 pub mod creds;
 pub mod descriptors;
 pub mod hang_up;
+pub mod interrupt;
 pub mod memory;
 pub mod prctl;
 pub mod process;

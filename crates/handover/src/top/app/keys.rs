@@ -34,7 +34,7 @@ impl App {
                 None
             }
             Mode::Browse if control => match key.code {
-                KeyCode::Char('c') => Some(Todo::Quit),
+                KeyCode::Char('c') => Some(Todo::Interrupt),
                 // Ctrl-L draws everything anew, as everywhere.
                 _ => None,
             },

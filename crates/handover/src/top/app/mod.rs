@@ -30,6 +30,8 @@ pub enum Todo {
     Suspend,
     /// End.
     Quit,
+    /// The same, since the person interrupts.
+    Interrupt,
 }
 
 /// What has the keys.

@@ -369,7 +369,7 @@ fn keys_that_end_and_suspend() {
     let mut app = app();
     assert_eq!(press(&mut app, "q"), Some(Todo::Quit));
     let control = |c| KeyEvent::new(KeyCode::Char(c), KeyModifiers::CONTROL);
-    assert_eq!(app.key(control('c')), Some(Todo::Quit));
+    assert_eq!(app.key(control('c')), Some(Todo::Interrupt));
     assert_eq!(app.key(control('z')), Some(Todo::Suspend));
     press(&mut app, "?");
     assert_eq!(app.key(KeyEvent::from(KeyCode::Char('q'))), None);
