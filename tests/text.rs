@@ -1,11 +1,12 @@
 //! K3, K4, P5: what an agent types arrives exactly, keys are known by their usual names, and calls that race
 //! are done one after the other. Everything is read back from an application.
 
+use std::fs;
 use std::thread;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::support::{LONG, Recorder, Session, Typed, eventually};
+use crate::support::{LONG, Place, Recorder, Session, Typed, eventually};
 
 /// Texts of each kind and of each length class, one after the other into one terminal.
 #[test]
@@ -32,6 +33,77 @@ fn text_arrives_exactly() {
         expected.push_str(text);
         typed.becomes(&expected);
     }
+}
+
+/// A program that a host with this locale launches is typed text beyond ASCII, which arrives.
+#[track_caller]
+fn arrives_with(locale: &[(&str, &str)]) {
+    let mut place = Place::new();
+    for (name, value) in locale {
+        place.set(name, *value);
+    }
+    let session = Session::with(place, &["--desktop", "--size", "800x600"]);
+    let typed = Typed::start(&session);
+    let mut agent = session.wire();
+    let mut expected = String::new();
+    for method in ["paste", "keys"] {
+        let text = "ü € 漢字 😀 ";
+        agent.done("desktop.type", json!({"text": text, "method": method}));
+        expected.push_str(text);
+        typed.becomes(&expected);
+    }
+}
+
+/// K3: also where the host was started without any locale, as by a service manager.
+#[test]
+fn text_arrives_without_a_locale() {
+    arrives_with(&[]);
+}
+
+/// K3: also where the host was started in the locale of C.
+#[test]
+fn text_arrives_in_the_locale_of_c() {
+    arrives_with(&[("LC_ALL", "C"), ("LANG", "de_DE.UTF-8")]);
+    arrives_with(&[("LC_CTYPE", "POSIX")]);
+    arrives_with(&[("LANG", "C")]);
+}
+
+/// What a program that is launched on `d1` with `env` has for these variables.
+fn locale_of_a_program(session: &Session, env: &Value) -> [String; 3] {
+    let told = session.place.path().join("locale");
+    let _ = fs::remove_file(&told);
+    let tell = format!(
+        "printf '%s\\n' \"$LC_ALL\" \"$LC_CTYPE\" \"$LANG\" >{0}.new && mv {0}.new {0}",
+        told.display()
+    );
+    session.wire().done(
+        "desktop.launch",
+        json!({"desktop": "d1", "command": ["sh", "-c", tell], "env": env}),
+    );
+    let text = eventually("a program tells its locale", LONG, || {
+        fs::read_to_string(&told).ok()
+    });
+    let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    lines.try_into().expect("three lines")
+}
+
+/// A locale that the user has set is kept, and one that is given to `desktop.launch` wins.
+#[test]
+fn a_locale_that_is_set_is_kept() {
+    let mut place = Place::new();
+    place.set("LC_ALL", "de_DE.ISO-8859-1");
+    let session = Session::with(place, &["--desktop"]);
+    let kept = locale_of_a_program(&session, &json!({}));
+    assert_eq!(kept, ["de_DE.ISO-8859-1", "", ""]);
+    drop(session);
+
+    let mut place = Place::new();
+    place.set("LC_ALL", "C");
+    let session = Session::with(place, &["--desktop"]);
+    let given = locale_of_a_program(&session, &json!({"LC_ALL": "POSIX"}));
+    assert_eq!(given, ["POSIX", "", ""]);
+    let given = locale_of_a_program(&session, &json!({"LC_ALL": "", "LANG": "C"}));
+    assert_eq!(given, ["", "", "C"]);
 }
 
 /// Newlines are Enter, in short text and in long.

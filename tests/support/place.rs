@@ -127,10 +127,12 @@ impl Place {
             .env("XDG_RUNTIME_DIR", self.runtime());
         command
             .env("XDG_STATE_HOME", self.state())
-            .env("HOME", self.path())
-            // What terminals go by when text beyond ASCII is typed; not every machine sets one.
-            .env("LC_ALL", "C.UTF-8");
+            .env("HOME", self.path());
         for name in [
+            // Programs on desktops get a locale from the host where the user has set none.
+            "LC_ALL",
+            "LC_CTYPE",
+            "LANG",
             "HANDOVER_SESSION",
             "DISPLAY",
             "XAUTHORITY",

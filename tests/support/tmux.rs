@@ -42,6 +42,8 @@ impl<'a> Tmux<'a> {
         let mut tmux = self.place.command("tmux");
         // The socket is below the place, where nobody else's is.
         tmux.env("TMUX_TMPDIR", self.place.path())
+            // As a user's terminal has; bash counts the columns of what is typed by it.
+            .env("LC_ALL", "C.UTF-8")
             .env_remove("TMUX")
             .env_remove("NO_COLOR")
             .args(["-u", "-L", "top"]);

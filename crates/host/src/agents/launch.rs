@@ -88,11 +88,13 @@ fn environment(
     let own = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     let base = compose(own, &start.program.env, &start.env);
+    let given = [&start.program.env, &start.env];
+    let is_given = |name: &str| given.iter().any(|env| env.contains_key(name));
     let mut env = match desktop {
         None => base,
         Some(desktop) => desktop
             .programs()
-            .map(|programs| programs.environment(base))
+            .map(|programs| programs.environment(base, is_given))
             .ok_or_else(|| {
                 format!(
                     "desktop {} is attached to another server, whose display programs cannot be given",

@@ -196,7 +196,7 @@ fn environment(programs: &Programs, profile: &Path) -> BTreeMap<String, String> 
     let kept = ENVIRONMENT
         .iter()
         .filter_map(|name| Some(((*name).to_owned(), std::env::var(name).ok()?)));
-    let mut env = programs.environment(kept);
+    let mut env = programs.environment(kept, |_| false);
     env.insert("HOME".into(), profile.display().to_string());
     env
 }

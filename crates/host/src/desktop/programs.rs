@@ -105,15 +105,16 @@ impl Programs {
         let base = std::env::vars_os().filter_map(|(name, value)| {
             Some((name.into_string().ok()?, value.into_string().ok()?))
         });
-        let mut env = self.environment(base);
+        let mut env = xvnc::application_env(&self.files, self.display, base);
         env.insert("HANDOVER_SESSION".into(), self.session.clone());
         // The display is the desktop's own, whatever is asked for.
-        for (name, value) in extra {
+        for (name, value) in &extra {
             let own = name == "DISPLAY" || name == "XAUTHORITY";
             if !own && !xvnc::NOT_FOR_PROGRAMS.contains(&name.as_str()) {
-                env.insert(name, value);
+                env.insert(name.clone(), value.clone());
             }
         }
+        xvnc::utf8_unless_set(&mut env, |name| extra.contains_key(name));
         // A relative path is one from where the program will run.
         let findable = if program.contains('/') {
             cwd.join(program).display().to_string()
@@ -150,12 +151,16 @@ impl Programs {
         })
     }
 
-    /// The environment of a program on the desktop, from `base`.
+    /// The environment of a program on the desktop, from `base`, in which the variables of which `is_given`
+    /// says so were given for this program.
     pub fn environment(
         &self,
         base: impl IntoIterator<Item = (String, String)>,
+        is_given: impl Fn(&str) -> bool,
     ) -> BTreeMap<String, String> {
-        xvnc::application_env(&self.files, self.display, base)
+        let mut env = xvnc::application_env(&self.files, self.display, base);
+        xvnc::utf8_unless_set(&mut env, is_given);
+        env
     }
 
     /// Replaces the desktop's cookie by one whose clients see neither other

@@ -5,6 +5,7 @@ mod connections;
 mod display;
 mod files;
 mod flags;
+mod locale;
 mod network;
 
 use std::collections::BTreeMap;
@@ -28,6 +29,7 @@ pub use connections::{ConnectionEvent, ConnectionLog};
 pub(crate) use display::tail as log_tail;
 pub(crate) use files::read_cookie;
 pub use files::{DesktopFiles, Passwords};
+pub use locale::utf8_unless_set;
 pub use network::Network;
 
 /// What a new Xvnc is asked to be.
@@ -154,10 +156,13 @@ pub async fn start(
         let launch = Launch {
             command: flags::command(&program, number, files, options, &network),
             cwd: PathBuf::from("/"),
-            env: BTreeMap::from([(
-                "PATH".to_owned(),
-                std::env::var("PATH").unwrap_or_else(|_| "/usr/bin:/bin".to_owned()),
-            )]),
+            env: BTreeMap::from([
+                (
+                    "PATH".to_owned(),
+                    std::env::var("PATH").unwrap_or_else(|_| "/usr/bin:/bin".to_owned()),
+                ),
+                ("LC_CTYPE".to_owned(), locale::UTF8.to_owned()),
+            ]),
             log: files.log.clone(),
             stdio: None,
             channel: None,
