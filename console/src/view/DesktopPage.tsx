@@ -44,7 +44,8 @@ function Desktop(props: { session: Session; view: DesktopView; control: DesktopC
   useClipboard(control);
   const { words, tone, mine } = who(session, view);
   const requests = session.list.value?.requests?.filter((one) => one.desktop === view.id && one.state === "open") ?? [];
-  const open = (name: DrawerName | null) => setDrawer(name === drawer ? null : name);
+  // Clicks may come faster than the page is drawn.
+  const open = (name: DrawerName) => setDrawer((now) => (now === name ? null : name));
   return (
     <div class={`desktop-page ${mine ? "in-control" : ""}`} data-testid="desktop-page" data-control={mine ? "mine" : view.control}>
       <div class="page-head desktop-head">
@@ -163,21 +164,24 @@ async function toggleFullScreen(): Promise<void> {
 
 function PauseButton(props: { control: DesktopControl; paused: boolean; person: boolean }): JSX.Element {
   const { control, paused, person } = props;
-  const [asking, setAsking] = useState(false);
+  // The question stays the one that was asked, whatever others do meanwhile.
+  const [asking, setAsking] = useState<"pause" | "resume" | null>(null);
+  const can = paused ? "resume" : "pause";
+  const resumes = asking === "resume";
   return (
     <>
-      <button type="button" onClick={() => setAsking(true)} data-testid={paused ? "resume" : "pause"}>
+      <button type="button" onClick={() => setAsking(can)} data-testid={can}>
         {paused ? "Resume…" : "Pause…"}
       </button>
-      {asking && (
+      {asking !== null && (
         <Confirm
-          title={`${paused ? "Resume" : "Pause"} ${control.desktop}?`}
-          action={paused ? "Resume" : "Pause"}
-          testid={paused ? "resume" : "pause"}
-          onClose={() => setAsking(false)}
-          onConfirm={() => control.pause(!paused)}
+          title={`${resumes ? "Resume" : "Pause"} ${control.desktop}?`}
+          action={resumes ? "Resume" : "Pause"}
+          testid={asking}
+          onClose={() => setAsking(null)}
+          onConfirm={() => control.pause(!resumes)}
         >
-          {paused ? (
+          {resumes ? (
             <p>The agents may act on it again.</p>
           ) : (
             <p>

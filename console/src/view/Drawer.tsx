@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 
 import type { DesktopControl } from "../control/desktop.ts";
 import type { Terms } from "../control/lease.ts";
@@ -34,7 +34,8 @@ export function Drawer(props: {
   const { name, session, view, control, onClose } = props;
   const held = control.standing.value.kind === "held";
   const drawer = useRef<HTMLElement>(null);
-  useEffect(() => {
+  // Before it is seen: whoever is quick has clicked into another of its fields by the time of a later effect.
+  useLayoutEffect(() => {
     drawer.current?.querySelector<HTMLElement>("input, select, textarea, [role=group] button")?.focus();
   }, [name]);
   const close = () => {

@@ -7,7 +7,13 @@ import { FUNCTION, KEYSYM, keysymOf, MODIFIERS, SPECIAL, typed, type Key } from 
 /** Keys that a browser keeps to itself, or that a phone does not have. */
 export function Keys({ control }: { control: DesktopControl }): JSX.Element {
   const { picture } = control;
-  const [down, setDown] = useState<readonly string[]>([]);
+  const [down, draw] = useState<readonly string[]>([]);
+  // What is held down now. Clicks may come faster than it is drawn, and the panel may go before.
+  const held = useRef(down);
+  const setDown = (labels: readonly string[]) => {
+    held.current = labels;
+    draw(labels);
+  };
   const press = (key: Key, event: MouseEvent) => {
     picture.key(key.keysym, key.code);
     control.input();
@@ -15,13 +21,12 @@ export function Keys({ control }: { control: DesktopControl }): JSX.Element {
     if (event.detail > 0) picture.focus();
   };
   const hold = (key: Key) => {
-    const held = down.includes(key.label);
-    picture.key(key.keysym, key.code, !held);
+    const labels = held.current;
+    const isDown = labels.includes(key.label);
+    picture.key(key.keysym, key.code, !isDown);
     control.input();
-    setDown(held ? down.filter((label) => label !== key.label) : [...down, key.label]);
+    setDown(isDown ? labels.filter((label) => label !== key.label) : [...labels, key.label]);
   };
-  const held = useRef(down);
-  held.current = down;
   useEffect(() => {
     const release = () => {
       for (const key of MODIFIERS) {
