@@ -24,7 +24,7 @@ test("one click takes, one returns", () => {
   assert.equal(after(...TAKEN).kind, "held");
   assert.equal(after(...TAKEN, { kind: "return" }).kind, "returning");
   const free = after(...TAKEN, { kind: "return" }, { kind: "ended", leaseId: "l-1", end: "return" });
-  assert.deepEqual(free, { kind: "free", after: { kind: "ended", end: "return", by: "me", to: null, at: 1_000 } });
+  assert.deepEqual(free, { kind: "free", after: { kind: "ended", leaseId: "l-1", end: "return", by: "me", to: null, at: 1_000 } });
   // From elsewhere, without this tab.
   const taken = after(...TAKEN, { kind: "ended", leaseId: "l-1", end: "return" });
   assert.ok(taken.kind === "free" && taken.after?.kind === "ended" && taken.after.by === "other");
@@ -56,6 +56,19 @@ test("a lost connection keeps the lease until it is reclaimed or stale", () => {
   assert.ok(again.kind === "held" && again.held.heartbeatMs === 4_000 && again.held.since === 1_000);
   const gone = next(lost, { kind: "ended", leaseId: "l-1", end: "stale" }, 2_000);
   assert.equal(gone.kind, "free");
+});
+
+test("how a lease ended may be told after it was found to have", () => {
+  const ended = (leaseId: string, end: "stale" | "lost" | "revoked" | "timeout") => ({ kind: "ended", leaseId, end }) as const;
+  const stale = after(...TAKEN, ended("l-1", "stale"));
+  assert.equal(next(stale, ended("l-2", "revoked"), 2_000), stale);
+  const told = next(stale, ended("l-1", "revoked"), 2_000);
+  assert.ok(told.kind === "free" && told.after?.kind === "ended" && told.after.end === "revoked");
+  // What is known stays, and nothing is said of what was not there.
+  assert.equal(next(told, ended("l-1", "timeout"), 3_000), told);
+  const lost = after(...TAKEN, ended("l-1", "lost"));
+  assert.equal(next(lost, ended("l-1", "revoked"), 2_000), lost);
+  assert.equal(next(FREE, ended("l-1", "revoked"), 2_000), FREE);
 });
 
 test("a connection that breaks while control is asked for leaves nothing behind", () => {

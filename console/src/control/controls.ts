@@ -112,7 +112,10 @@ export class Controls {
   }
 
   ended(session: string, end: LeaseEnded): void {
-    this.#holder(session, end.leaseId)?.ended(end);
+    // Also those that had this lease: they may not know yet how it ended.
+    for (const control of this.all.peek()) {
+      if (control.session === session) control.ended(end);
+    }
   }
 
   #holder(session: string, leaseId: string): DesktopControl | undefined {

@@ -90,7 +90,7 @@ export class DesktopControl {
       const { leaseId, token, heartbeatMs } = grant;
       const held: Held = { session, desktop, leaseId, token, heartbeatMs, terms, since: present() };
       keep(held);
-      this.#release = await claim(leaseId, false);
+      // At once: what the host says of this lease from now on counts.
       this.#happens({ kind: "granted", held });
       this.#inHand(held);
       if (this.picture.present !== viewer) {
@@ -98,6 +98,9 @@ export class DesktopControl {
         this.connectionLost();
         this.connected();
       }
+      const release = await claim(leaseId, false);
+      if (leaseOf(this.standing.peek())?.leaseId === leaseId) this.#release = release;
+      else release?.();
     } catch (thrown) {
       const { code, message, data } = Refusal.of(thrown);
       if (code === WITHDRAWN) this.#happens({ kind: "cancelled" });
@@ -362,7 +365,8 @@ export class DesktopControl {
   }
 
   ended({ leaseId, end }: LeaseEnded): void {
-    this.#ends(leaseId, end);
+    if (leaseOf(this.standing.peek())?.leaseId === leaseId) this.#ends(leaseId, end);
+    else this.#happens({ kind: "ended", leaseId, end });
   }
 
   #ends(leaseId: string, end: Ended): void {

@@ -63,7 +63,7 @@ export type Ended = End | "stale" | "lost";
 
 /** Why this tab does not have control any more, or did not get it: `by` whom it ended, and `to` whom it was given. */
 export type After =
-  | { kind: "ended"; end: Ended; by: "me" | "other"; to: string | null; at: number }
+  | { kind: "ended"; leaseId: string; end: Ended; by: "me" | "other"; to: string | null; at: number }
   | { kind: "refused"; code: string; message: string; lease: LeaseView | null; at: number };
 
 /** What happens to a lease. */
@@ -133,13 +133,23 @@ export function next(standing: Standing, happening: Happening, now: number): Sta
     case "return_failed":
       return standing.kind === "returning" ? held(standing.held, now) : standing;
     case "ended": {
+      const { leaseId, end } = happening;
       const lease = leaseOf(standing);
-      if (lease === null || lease.leaseId !== happening.leaseId) return standing;
+      if (lease === null) return toldLate(standing, leaseId, end);
+      if (lease.leaseId !== leaseId) return standing;
       const by = standing.kind === "returning" ? "me" : "other";
       const to = standing.kind === "held" && standing.asked?.given === true ? standing.asked.from : null;
-      return { kind: "free", after: { kind: "ended", end: happening.end, by, to, at: now } };
+      return { kind: "free", after: { kind: "ended", leaseId, end, by, to, at: now } };
     }
   }
+}
+
+/** The host tells how a lease ended after this tab had to say that it does not know. */
+function toldLate(standing: Standing, leaseId: string, end: Ended): Standing {
+  if (standing.kind !== "free" || standing.after?.kind !== "ended") return standing;
+  const { after } = standing;
+  if (after.leaseId !== leaseId || after.end !== "stale") return standing;
+  return { kind: "free", after: { ...after, end } };
 }
 
 function held(lease: Held, now: number): Standing {

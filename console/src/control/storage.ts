@@ -8,8 +8,8 @@ import type { Held } from "./lease.ts";
  */
 
 const PREFIX = "handover-lease-";
-/** A page that is being left still has its locks for a moment, in milliseconds. */
-const LEAVING_MS = 3_000;
+/** A page that is being left still has its locks for a moment. After so long the lease is over anyway, in milliseconds. */
+const LEAVING_MS = 10_000;
 
 /** A lease from before this page was loaded; `left` if the page before it said that it leaves. */
 export type Kept = Held & { left?: boolean };
