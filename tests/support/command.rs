@@ -128,6 +128,17 @@ impl Running {
         )
     }
 
+    /// The JSON object in its last line, once that satisfies `wanted`: what it said before may be long, and is
+    /// not read again.
+    pub fn last_line(&self, what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+        eventually(what, LONG, || {
+            let out = self.out.lock().expect("no panic while reading");
+            let whole = out.strip_suffix(b"\n")?;
+            let last = whole.rsplit(|byte| *byte == b'\n').next()?;
+            serde_json::from_slice(last).ok().filter(&wanted)
+        })
+    }
+
     /// Waits for its end.
     ///
     /// # Panics

@@ -117,6 +117,12 @@ const acts = {
         ),
       [named(what), words],
     ).then(() => {}),
+  /** Waits until an attribute of the first that is called so has this value. */
+  becomes: ({ tab, what, name, value }) =>
+    page(tab).waitForFunction(
+      ([selector, name, value]) => document.querySelector(selector)?.getAttribute(name) === value,
+      [named(what), name, value],
+    ).then(() => {}),
   /** How many there are. */
   count: ({ tab, what }) => page(tab).locator(named(what)).count(),
   has: async ({ tab, what }) => find(tab, what).isVisible(),

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use serde_json::{Value, json};
 
 use super::chromium::Hands;
-use crate::support::{LONG, Session, eventually};
+use crate::support::Session;
 
 /// A page in a tab of its own. It stays open when dropped, until its browser ends.
 pub struct Page {
@@ -142,10 +142,7 @@ impl Page {
 
     /// Waits until an attribute of it has this value.
     pub fn becomes(&self, what: &str, name: &str, value: &str) {
-        self.shows(what);
-        eventually(&format!("{name} of {what} is {value}"), LONG, || {
-            (self.attribute(what, name) == value).then_some(())
-        });
+        self.does(json!({"do": "becomes", "what": what, "name": name, "value": value}));
     }
 
     /// Takes control with the one click that it takes.
