@@ -176,7 +176,8 @@ fn stopped(parts: &[Part]) {
     if asleep {
         relay.begin_call(3, "act", json!({}));
     }
-    let mut holder = session.take(json!({}));
+    // The default leaves it a second, which a busy machine may take.
+    let mut holder = session.take(json!({"drainMs": 20_000}));
     let granted = wall_ms();
     let left: Vec<i32> = below.iter().copied().filter(|&pid| alive(pid)).collect();
     assert!(left.is_empty(), "granted while there was: {left:?}");
@@ -369,17 +370,33 @@ fn the_relay_has_lost_its_connection() {
     eventually("the keeper listens", SHORT, || {
         socket.exists().then_some(())
     });
-    // This process is the relay.
-    let mut relay = session.wire();
-    let call = json!({"what": "relay:act", "keeper": keeper.pid()});
-    relay.done("control.permit", call);
-    drop(relay);
-    let hasty = json!({"desktop": "d1", "drainMs": 500});
-    let refused = session.wire().refused("control.acquire", hasty);
-    assert_eq!(refused.code, "drain_timeout", "the call may be under way");
-    session
-        .wire()
-        .done("control.acquire", json!({"desktop": "d1"}));
+    // A person may be in a hurry, and later than that all the same on a busy machine, but not every time.
+    let is_refused = (0..5).any(|_| {
+        // This process is the relay.
+        let mut relay = session.wire();
+        let call = json!({"what": "relay:act", "keeper": keeper.pid()});
+        relay.done("control.permit", call);
+        drop(relay);
+        let mut person = session.wire();
+        let hasty = json!({"desktop": "d1", "drainMs": 500});
+        let id = person.send("control.acquire", hasty);
+        match person.answer(id) {
+            Err(refused) => {
+                assert_eq!(refused.code, "drain_timeout");
+                true
+            }
+            Ok(_) => {
+                person.done("control.return", json!({"desktop": "d1"}));
+                false
+            }
+        }
+    });
+    assert!(
+        is_refused,
+        "granted at once while the call may be under way"
+    );
+    let patient = json!({"desktop": "d1", "drainMs": 20_000});
+    session.wire().done("control.acquire", patient);
     assert!(alive(keeper.pid()));
 }
 

@@ -13,6 +13,7 @@ use tokio::sync::watch;
 use super::actor::Actor;
 use super::command::Report;
 use super::former;
+use super::terms::DEFAULT_DRAIN_MS;
 use crate::keeper::client::Keeper;
 use crate::system::process::ProcessIdentity;
 
@@ -26,6 +27,9 @@ const ANEW: Duration = Duration::from_millis(500);
 
 /// How long the server's processes get between TERM and KILL.
 pub(super) const END: Duration = Duration::from_millis(500);
+
+/// What is left of the default drain for all else, in milliseconds, is more than a second.
+const _: () = assert!((GRACE.as_millis() + END.as_millis()) as u64 + 1_000 < DEFAULT_DRAIN_MS);
 
 /// A permit for a call of a relayed server.
 #[derive(Debug)]
