@@ -1,7 +1,8 @@
 //! All sessions are on one screen, and what a person does there reaches them. The screen is a real
 //! terminal's; what is checked beside it is the record.
 
-use std::time::Duration;
+use std::cell::Cell;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -38,13 +39,22 @@ fn select(tmux: &Tmux<'_>, text: &str, title: &str) {
         let mut tree = screen.lines().map(|line| line.split('│').next());
         tree.position(|row| row.is_some_and(|row| row.contains(text)))
     };
-    let screen = tmux.until(text, LONG, |screen| row(screen).is_some());
-    if is_selected(&screen) {
-        return;
-    }
-    let row = row(&screen).expect("a row") + 1;
-    click(tmux, 6, row);
-    tmux.until(&format!("{title} is selected"), LONG, is_selected);
+    let clicked = Cell::new(None::<Instant>);
+    tmux.until(&format!("{title} is selected"), LONG, |screen| {
+        if is_selected(screen) {
+            return true;
+        }
+        // A screen that is read while it is painted may show the row where it is not. A second click on what is
+        // selected already would open it: late enough that the first one has done what it does.
+        let again = Duration::from_secs(10);
+        if clicked.get().is_none_or(|at| at.elapsed() > again)
+            && let Some(row) = row(screen)
+        {
+            click(tmux, 6, row + 1);
+            clicked.set(Some(Instant::now()));
+        }
+        false
+    });
 }
 
 /// Clicks at a place, counted from 1, as terminals report it.
