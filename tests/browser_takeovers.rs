@@ -129,6 +129,8 @@ fn what_cannot_be_shown_to_have_ended_refuses_the_takeover() {
         .collect();
     pages.iter().for_each(|&pid| signal(pid, Signal::STOP));
     let asking = client.send("Runtime.evaluate", json!({"expression": "1"}));
+    // It is under way once the host has taken the next command of this client.
+    client.done("Browser.getVersion", json!({}));
     let (_viewer, name) = session.viewer();
     let ask = json!({"desktop": "d1", "viewer": name, "drainMs": 1500});
     let refused = session.wire().refused("control.acquire", ask);
