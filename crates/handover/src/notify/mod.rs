@@ -1,13 +1,15 @@
 //! `handover notifier`, a hidden face of the program: tells people what the host gives it a line at a time.
 //!
 //! The host starts it, and it ends with the host: the end of its standard input is the end of it. It reads the
-//! configuration for every notice, so that a change counts at once.
+//! configuration for every notice, so that a change counts at once. On its standard output it says which notices it has
+//! dealt with; the others are given to the next notifier if this one dies.
 
 mod bus;
 mod desktop;
 mod log;
 mod message;
 mod queue;
+mod receipt;
 mod retry;
 pub mod terminal;
 pub mod token;
@@ -15,18 +17,20 @@ mod webhook;
 mod wire;
 
 use std::io::{self, BufRead, Read};
+use std::panic::{self, AssertUnwindSafe};
 use std::path::PathBuf;
-use std::process::ExitCode;
+use std::process::{self, ExitCode};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use handover_host::notices::{About, Notice, NotifierProgram};
+use handover_host::notices::{About, Handed, Notice, NotifierProgram};
 use handover_host::system::prctl;
 use tracing_subscriber::util::SubscriberInitExt;
 
 use self::message::Message;
 use self::queue::Queue;
+use self::receipt::{Numbers, Receipt};
 use crate::config::{Config, Notify, Occasion};
 use crate::relay::redact::Redactor;
 
@@ -47,6 +51,8 @@ pub struct Job {
     message: Message,
     /// When it came here.
     came: Instant,
+    /// Dropped with the last of its clones, which says that the notice is dealt with.
+    _receipt: Arc<Receipt>,
 }
 
 impl Job {
@@ -91,12 +97,16 @@ pub fn main() -> ExitCode {
         .try_init();
     let posts = Arc::new(Queue::new("webhook"));
     let shows = Arc::new(Queue::new("desktop"));
-    // They end with the process, whatever they are waiting for.
     let posting = posts.clone();
-    thread::spawn(move || webhook::run(&posting));
+    work(move || webhook::run(&posting));
     let showing = shows.clone();
-    thread::spawn(move || desktop::run(&showing));
-    match read(io::stdin().lock(), |notice| pass_on(notice, &posts, &shows)) {
+    work(move || desktop::run(&showing));
+    let numbers = Arc::new(Numbers::new(io::stdout()));
+    let heard = |handed: Handed| {
+        let receipt = Receipt::new(handed.number, numbers.clone());
+        pass_on(handed.notice, receipt, &posts, &shows);
+    };
+    match read(io::stdin().lock(), heard) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             tracing::error!(%error, "the host cannot be heard any more");
@@ -105,8 +115,17 @@ pub fn main() -> ExitCode {
     }
 }
 
+/// Starts what tells people in one way. It ends with the process, whatever it is waiting for, and the process with it:
+/// if it ever fails, the host has to start another notifier.
+fn work(way: impl FnOnce() + Send + 'static) {
+    thread::spawn(move || {
+        let _ = panic::catch_unwind(AssertUnwindSafe(way));
+        process::exit(1);
+    });
+}
+
 /// Reads notices until there are no more. A line that is none is left out.
-fn read(mut lines: impl BufRead, mut heard: impl FnMut(Notice)) -> io::Result<()> {
+fn read(mut lines: impl BufRead, mut heard: impl FnMut(Handed)) -> io::Result<()> {
     let mut line = Vec::new();
     loop {
         line.clear();
@@ -115,7 +134,7 @@ fn read(mut lines: impl BufRead, mut heard: impl FnMut(Notice)) -> io::Result<()
             return Ok(());
         }
         match serde_json::from_slice(&line) {
-            Ok(notice) => heard(notice),
+            Ok(handed) => heard(handed),
             Err(error) => tracing::warn!(%error, "what the host said is no notice"),
         }
     }
@@ -134,7 +153,7 @@ fn without_secrets(mut notice: Notice) -> Notice {
     notice
 }
 
-fn pass_on(notice: Notice, posts: &Queue, shows: &Queue) {
+fn pass_on(notice: Notice, receipt: Receipt, posts: &Queue, shows: &Queue) {
     let notice = without_secrets(notice);
     let (config, trouble) = Config::load_or_default();
     if let Some(trouble) = trouble {
@@ -153,6 +172,7 @@ fn pass_on(notice: Notice, posts: &Queue, shows: &Queue) {
         notice,
         notify,
         came: Instant::now(),
+        _receipt: Arc::new(receipt),
     };
     if job.notify.url.is_some() {
         posts.put(job.clone());
@@ -193,6 +213,7 @@ mod tests {
                 message: Message::of(&notice),
                 notice,
                 came,
+                _receipt: receipt::tests::Told::default().receipt(1),
             }
         };
         let warning = job(About::LeaseWarning {
@@ -209,12 +230,15 @@ mod tests {
 
     #[test]
     fn what_is_no_notice_is_left_out() {
-        let notice = message::tests::request();
-        let line = serde_json::to_string(&notice).unwrap();
+        let handed = Handed {
+            number: 7,
+            notice: message::tests::request(),
+        };
+        let line = serde_json::to_string(&handed).unwrap();
         let long = "x".repeat(200_000);
         let text = format!("{{}}\n{line}\n{long}\n\u{0}\n{line}");
         let mut heard = Vec::new();
-        read(text.as_bytes(), |notice| heard.push(notice)).unwrap();
-        assert_eq!(heard, [notice.clone(), notice]);
+        read(text.as_bytes(), |handed| heard.push(handed)).unwrap();
+        assert_eq!(heard, [handed.clone(), handed]);
     }
 }

@@ -28,15 +28,17 @@ impl Queue {
 
     /// Adds one. Does not wait.
     pub fn put(&self, job: Job) {
-        let mut waiting = self.waiting();
-        if waiting.len() == MOST {
-            waiting.pop_front();
+        let lost = {
+            let mut waiting = self.waiting();
+            waiting.push_back(job);
+            (waiting.len() > MOST).then(|| waiting.pop_front())
+        };
+        if lost.is_some() {
             tracing::warn!(
                 way = self.way,
                 "too much waits to be told: the oldest notice is lost"
             );
         }
-        waiting.push_back(job);
         self.more.notify_one();
     }
 
@@ -63,13 +65,14 @@ impl Queue {
 #[cfg(test)]
 mod tests {
     use super::super::message::{Message, tests::request};
+    use super::super::receipt::tests::Told;
     use super::*;
     use crate::config::Notify;
 
     #[test]
-    fn the_oldest_is_lost() {
-        let queue = Queue::new("test");
-        for number in 0..MOST + 2 {
+    fn the_oldest_is_lost_and_dealt_with() {
+        let (queue, told) = (Queue::new("test"), Told::default());
+        for number in 0..MOST as u64 + 2 {
             let notice = request();
             queue.put(Job {
                 message: Message {
@@ -79,8 +82,10 @@ mod tests {
                 notice,
                 notify: Notify::default(),
                 came: std::time::Instant::now(),
+                _receipt: told.receipt(number),
             });
         }
+        assert_eq!(told.said(), "0\n1\n");
         assert_eq!(queue.next().message.title, "2");
         assert_eq!(queue.waiting().len(), MOST - 1);
     }

@@ -2,11 +2,13 @@
 //! about to end.
 //!
 //! The host opens no network connection. It hands notices to a program of its own, the notifier, which does.
-//! Giving a notice never waits: there is a short queue, and what is oldest in it is lost first.
+//! Giving a notice never waits: there is a short queue, and what is oldest in it is lost first. A notice stays in it
+//! until the notifier says that it is dealt with, so none is lost when a notifier dies; one may be told twice then.
 
+mod open;
 mod program;
+mod receipts;
 
-use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use handover_protocol::{AgentId, DesktopId, Limit, RequestId, SessionId, Timestamp};
@@ -15,15 +17,24 @@ use tokio::sync::Notify;
 
 pub use program::{NotifierProgram, feed};
 
+use self::open::Open;
 use crate::system::clock;
-
-/// The most notices that wait for the notifier.
-const MOST: usize = 64;
 
 /// The longest reason or question that is passed on, in characters.
 const LONGEST: usize = 1000;
 
-/// Something that a person is told. The notifier reads one a line, as JSON.
+/// A notice as the notifier reads it, one a line, as JSON. It writes the number on a line of its own when the notice
+/// need not be handed over again: it was told, is not wanted, or was given up.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Handed {
+    /// Which notice of this host it is. One that is handed over again keeps it.
+    pub number: u64,
+    /// What is to be told.
+    #[serde(flatten)]
+    pub notice: Notice,
+}
+
+/// Something that a person is told.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Notice {
@@ -83,10 +94,10 @@ pub struct Notices {
     queue: Arc<Queue>,
 }
 
-/// The notices that the notifier has not been given yet.
+/// The notices that are not told yet.
 #[derive(Debug, Default)]
 pub struct Queue {
-    waiting: Mutex<VecDeque<Notice>>,
+    open: Mutex<Open>,
     more: Notify,
 }
 
@@ -136,29 +147,27 @@ fn shortened(about: About) -> About {
 
 impl Queue {
     fn put(&self, notice: Notice) {
-        let lost = {
-            let mut waiting = self.waiting();
-            waiting.push_back(notice);
-            (waiting.len() > MOST).then(|| waiting.pop_front())
-        };
-        if lost.is_some() {
+        if self.open().add(notice, clock::now()) {
             tracing::warn!("the notifier does not keep up: its oldest notice is lost");
         }
         self.more.notify_one();
     }
 
-    async fn next(&self) -> Notice {
-        loop {
-            if let Some(notice) = self.waiting().pop_front() {
-                return notice;
-            }
+    /// Waits until there is something that the notifier does not have.
+    async fn more(&self) {
+        while !self.open().has_more() {
             self.more.notified().await;
         }
     }
 
-    fn waiting(&self) -> MutexGuard<'_, VecDeque<Notice>> {
+    /// The next for the notifier, if there still is one.
+    fn hand_over(&self) -> Option<Handed> {
+        self.open().hand_over(clock::now())
+    }
+
+    fn open(&self) -> MutexGuard<'_, Open> {
         // Nothing panics while it holds this lock.
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -176,23 +185,29 @@ mod tests {
         }
     }
 
-    #[tokio::test]
-    async fn the_oldest_are_lost_when_nobody_takes_them() {
-        let (notices, queue) = Notices::new("s1".into(), "shop".to_owned());
-        for number in 0..MOST + 3 {
-            notices.give(request(number, "x"));
-        }
-        assert_eq!(queue.waiting().len(), MOST);
-        assert_eq!(queue.next().await.about, request(3, "x"));
-    }
-
-    #[tokio::test]
-    async fn a_line_is_short_whatever_an_agent_writes() {
+    #[test]
+    fn a_line_is_short_whatever_an_agent_writes() {
         let (notices, queue) = Notices::new("s1".into(), "shop".to_owned());
         notices.give(request(1, &"\u{1f600}\n".repeat(8000)));
-        let line = serde_json::to_string(&queue.next().await).unwrap();
+        let handed = queue.hand_over().unwrap();
+        let line = serde_json::to_string(&handed).unwrap();
         assert!(line.len() < 8000 && !line.contains('\n'), "{}", line.len());
-        let notice: Notice = serde_json::from_str(&line).unwrap();
-        assert_eq!(notice.session_name, "shop");
+        let read: Handed = serde_json::from_str(&line).unwrap();
+        assert_eq!(read, handed);
+        assert_eq!((read.number, &*read.notice.session_name), (1, "shop"));
+    }
+
+    #[test]
+    fn a_warning_reads_as_it_was_written() {
+        let (notices, queue) = Notices::new("s1".into(), "shop".to_owned());
+        notices.give(About::LeaseWarning {
+            desktop: "d1".into(),
+            holder: "ada".to_owned(),
+            limit: Limit::Maximum,
+            left_ms: 60_000,
+        });
+        let handed = queue.hand_over().unwrap();
+        let line = serde_json::to_string(&handed).unwrap();
+        assert_eq!(serde_json::from_str::<Handed>(&line).unwrap(), handed);
     }
 }
