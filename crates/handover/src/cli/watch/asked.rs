@@ -25,7 +25,7 @@ pub struct Asked {
 }
 
 /// How long the host may take to begin to tell: what is watched is the desktop, with or without this.
-const BEGIN: Duration = Duration::from_secs(2);
+const BEGIN: Duration = Duration::from_secs(5);
 
 /// Has the host tell of every request from now on.
 pub async fn listen(session: &Session) {
