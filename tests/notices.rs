@@ -43,8 +43,30 @@ fn ask(session: &Session, reason: &str) -> String {
 
 /// The notifier of a session, if it runs.
 fn notifier(session: &Session) -> Option<i32> {
+    let is_notifier = |pid| command_line(pid).trim_end().ends_with("handover notifier");
     let mut children = processes::children(session.host()).into_iter();
-    children.find(|&pid| command_line(pid).trim_end().ends_with("handover notifier"))
+    children.find(|&pid| processes::alive(pid) && is_notifier(pid))
+}
+
+/// Waits for the notifier after those before.
+fn next_notifier(session: &Session, before: &[i32]) -> i32 {
+    eventually("another notifier", LONG, || {
+        notifier(session).filter(|pid| !before.contains(pid))
+    })
+}
+
+/// Waits until there was a post of each of these requests, told by how their reasons begin.
+fn all_told(receiver: &Receiver, reasons: &[String]) {
+    eventually("every notice is told", LONG, || {
+        let posts = receiver.posts();
+        let told = |reason: &String| {
+            let mut messages = posts
+                .iter()
+                .filter_map(|post| post.body["message"].as_str());
+            messages.any(|message| message.starts_with(reason))
+        };
+        reasons.iter().all(told).then_some(())
+    });
 }
 
 fn log(session: &Session) -> String {
@@ -204,7 +226,8 @@ fn a_lease_that_is_about_to_end_is_told() {
     let receiver = Receiver::start(&[]);
     let session = posting_to(&receiver, "on = [\"lease_warning\"]\n");
     ask(&session, "not to be told");
-    let _holder = session.take(json!({"idleMs": 60_000, "maxMs": 2000}));
+    // The warning comes a quarter of it ahead; a host that is held up for longer has nothing to warn of any more.
+    let _holder = session.take(json!({"idleMs": 60_000, "maxMs": 8000}));
     let body = &receiver.gets(1)[0].body;
     assert_eq!(body["kind"], "lease_warning");
     assert_eq!(body["limit"], "maximum");
@@ -226,41 +249,64 @@ fn the_configuration_may_change_while_the_host_runs() {
         "[notify]\ntopic = \"alerts\"\ndesktop = false\nurl = \"{}\"\n",
         receiver.address()
     );
-    eventually("the first is through", LONG, || {
-        // Whether it is wanted was asked already, or is told now: both end here.
-        (notifier(&session).is_none()).then_some(())
-    });
+    // Whether the first is wanted was asked already, or it is told as well.
     configure(&session.place, &url);
     ask(&session, "to the root");
-    let posts = receiver.gets(1);
-    let last = posts.last().expect("a post");
-    assert_eq!(
-        (last.path.as_str(), &last.body["topic"]),
-        ("/", &json!("alerts"))
-    );
-    assert_eq!(last.header("x-template"), None);
+    all_told(&receiver, &["to the root".to_owned()]);
+    for post in receiver.posts() {
+        assert_eq!(
+            (post.path.as_str(), &post.body["topic"]),
+            ("/", &json!("alerts"))
+        );
+        assert_eq!(post.header("x-template"), None);
+    }
 }
 
 #[test]
-fn a_notifier_that_dies_or_hangs_is_replaced_and_ends_with_its_host() {
+fn what_a_notifier_had_not_told_when_it_died_is_told_by_the_next() {
+    let receiver = Receiver::start(&[Reaction::Silence]);
+    let session = posting_to(&receiver, "");
+    let id = ask(&session, "first");
+    receiver.gets(1);
+    let first = notifier(&session).expect("a notifier");
+    signal(first, Signal::KILL);
+    // Nobody gives the host another notice to hand over.
+    let second = next_notifier(&session, &[first]);
+    let posts = receiver.gets(2);
+    assert_eq!(posts[1].body["requestId"], json!(id));
+    assert_eq!(posts[1].body, posts[0].body);
+
+    // One that dies before it has read anything has told nothing either.
+    let mut before = vec![first, second];
+    let reasons = ["second", "third"].map(str::to_owned);
+    signal(second, Signal::KILL);
+    for reason in &reasons {
+        ask(&session, reason);
+        let next = next_notifier(&session, &before);
+        signal(next, Signal::KILL);
+        before.push(next);
+    }
+    all_told(&receiver, &reasons);
+}
+
+#[test]
+fn a_notifier_that_hangs_is_replaced_and_ends_with_its_host() {
     let receiver = Receiver::start(&[]);
     let session = posting_to(&receiver, "");
     ask(&session, "first");
     receiver.gets(1);
     let first = notifier(&session).expect("a notifier");
-    signal(first, Signal::KILL);
-    eventually("it is gone", LONG, || {
+    // Requests are answered although nobody reads the notices, which are more than its pipe holds.
+    signal(first, Signal::STOP);
+    let reasons: Vec<_> = (0..60).map(|number| format!("{number} \u{e9}")).collect();
+    for reason in &reasons {
+        ask(&session, &format!("{reason}{}", "\u{e9}".repeat(4000)));
+    }
+    let second = next_notifier(&session, &[first]);
+    eventually("the first is gone", LONG, || {
         (!processes::alive(first)).then_some(())
     });
-    ask(&session, "second");
-    receiver.gets(2);
-    let second = notifier(&session).expect("a notifier");
-    // Requests are answered although nobody reads the notices.
-    signal(second, Signal::STOP);
-    for number in 0..60 {
-        ask(&session, &format!("{number} {}", "x".repeat(4000)));
-    }
-    signal(second, Signal::CONT);
+    all_told(&receiver, &reasons);
     signal(session.host(), Signal::KILL);
     eventually("it ends with the host", LONG, || {
         (!processes::alive(second)).then_some(())
@@ -419,7 +465,7 @@ fn a_terminal_without_a_viewer_is_called_to_until_the_host_ends() {
 #[test]
 fn a_terminal_says_that_control_is_about_to_end_and_settles() {
     let session = Session::with(
-        place("[notify]\ndesktop = false\n[control]\nmax = \"3s\"\n"),
+        place("[notify]\ndesktop = false\n[control]\nmax = \"8s\"\n"),
         &["--desktop"],
     );
     let terminal = Terminal::watch(&session, "--control");

@@ -1,8 +1,8 @@
 //! A receiver of notices: an HTTP server on loopback that answers as the test says and keeps what it got.
 
 use std::collections::VecDeque;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpListener;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Instant;
@@ -23,7 +23,7 @@ pub enum Reaction {
     With(u16, &'static str),
     /// Closes the connection without an answer.
     Nothing,
-    /// Keeps it open without an answer.
+    /// Keeps it open without an answer for as long as the other end does.
     Silence,
     /// Takes it and sends megabytes for as long as anybody reads.
     Flood,
@@ -54,7 +54,13 @@ impl Posted {
 pub struct Receiver {
     scheme: &'static str,
     port: u16,
-    posts: Arc<Mutex<Vec<Posted>>>,
+    book: Arc<Mutex<Book>>,
+}
+
+/// What it got, and what it does with the next.
+struct Book {
+    posts: Vec<Posted>,
+    replies: VecDeque<Reaction>,
 }
 
 impl Receiver {
@@ -84,36 +90,20 @@ impl Receiver {
     fn serve(replies: &[Reaction], tls: Option<Arc<rustls::ServerConfig>>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let port = listener.local_addr().expect("an address").port();
-        let posts = Arc::new(Mutex::new(Vec::new()));
-        let (kept, mut replies) = (posts.clone(), VecDeque::from(replies.to_vec()));
+        let book = Arc::new(Mutex::new(Book {
+            posts: Vec::new(),
+            replies: replies.to_vec().into(),
+        }));
         let scheme = if tls.is_some() { "https" } else { "http" };
+        let kept = book.clone();
         thread::spawn(move || {
-            let mut silent: Vec<Box<dyn Connection>> = Vec::new();
             for connection in listener.incoming().flatten() {
-                let mut connection: Box<dyn Connection> = match &tls {
-                    None => Box::new(connection),
-                    Some(config) => {
-                        let tls = rustls::ServerConnection::new(config.clone()).expect("TLS");
-                        Box::new(rustls::StreamOwned::new(tls, connection))
-                    }
-                };
-                let Some(posted) = read(&mut connection) else {
-                    continue;
-                };
-                kept.lock().expect("the posts").push(posted);
-                let reply = replies.pop_front().unwrap_or(Reaction::Status(200));
-                // One at a time is what a notifier sends.
-                match reply {
-                    Reaction::Silence => silent.push(connection),
-                    reply => answer(connection, reply),
-                }
+                let (tls, book) = (tls.clone(), kept.clone());
+                // One that is slow, or of a notifier that is being replaced, holds up no other.
+                thread::spawn(move || take(connection, tls, &book));
             }
         });
-        Self {
-            scheme,
-            port,
-            posts,
-        }
+        Self { scheme, port, book }
     }
 
     /// Where it listens, such as `http://127.0.0.1:4711`.
@@ -123,7 +113,7 @@ impl Receiver {
 
     /// What it got so far.
     pub fn posts(&self) -> Vec<Posted> {
-        self.posts.lock().expect("the posts").clone()
+        self.book.lock().expect("the posts").posts.clone()
     }
 
     /// Waits until it got that many.
@@ -151,6 +141,26 @@ fn pem(certificate: &[u8]) -> String {
 trait Connection: Read + Write + Send {}
 
 impl<T: Read + Write + Send> Connection for T {}
+
+/// Keeps what comes by one connection and answers it.
+fn take(connection: TcpStream, tls: Option<Arc<rustls::ServerConfig>>, book: &Mutex<Book>) {
+    let mut connection: Box<dyn Connection> = match tls {
+        None => Box::new(connection),
+        Some(config) => {
+            let tls = rustls::ServerConnection::new(config).expect("TLS");
+            Box::new(rustls::StreamOwned::new(tls, connection))
+        }
+    };
+    let Some(posted) = read(&mut connection) else {
+        return;
+    };
+    let reply = {
+        let mut book = book.lock().expect("the posts");
+        book.posts.push(posted);
+        book.replies.pop_front()
+    };
+    answer(connection, reply.unwrap_or(Reaction::Status(200)));
+}
 
 fn read(connection: &mut impl Read) -> Option<Posted> {
     let mut lines = BufReader::new(connection);
@@ -184,7 +194,8 @@ fn answer(mut connection: Box<dyn Connection>, reply: Reaction) {
     let head =
         |status: u16, more: &str| format!("HTTP/1.1 {status} X\r\n{more}Connection: close\r\n");
     let _ = match reply {
-        Reaction::Nothing | Reaction::Silence => Ok(()),
+        Reaction::Nothing => Ok(()),
+        Reaction::Silence => io::copy(&mut connection, &mut io::sink()).map(drop),
         Reaction::Status(status) => connection
             .write_all(format!("{}Content-Length: 0\r\n\r\n", head(status, "")).as_bytes()),
         Reaction::With(status, more) => connection
