@@ -1,10 +1,13 @@
 //! Several desktops in a session and several sessions at once, without races for display numbers.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::thread;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::support::{LONG, Place, Running, Session};
+use crate::support::{LONG, Place, Running, Session, Typed};
 
 /// P6: ten desktops asked for at once on one session all come up, and each is its own.
 #[test]
@@ -41,6 +44,26 @@ fn ten_desktops_at_once() {
         ["bad_params", "desktop_unknown"].contains(&refused.code.as_str()),
         "{refused:?}"
     );
+}
+
+/// A window manager gives the keyboard to the windows that are opened after it has begun, however long that takes on
+/// a busy machine: so a new desktop is there when it has.
+#[test]
+fn a_new_desktop_waits_for_its_window_manager() {
+    let session = Session::with(Place::new(), &[]);
+    let slow = session.place.path().join("slow");
+    fs::write(&slow, "#!/bin/sh\nsleep 4\nexec openbox\n").expect("a script");
+    fs::set_permissions(&slow, fs::Permissions::from_mode(0o755)).expect("a mode");
+    let mut wire = session.wire();
+    let params = json!({"size": "640x480", "wm": slow});
+    wire.done("desktop.new", params);
+    let typed = Typed::start(&session);
+    wire.done("desktop.type", json!({"text": "at once"}));
+    typed.becomes("at once");
+    // One that ends is not waited for.
+    let started = Instant::now();
+    wire.done("desktop.new", json!({"size": "320x240", "wm": "true"}));
+    assert!(started.elapsed() < Duration::from_secs(15));
 }
 
 /// P6: five sessions with a desktop each, started by five processes at once.

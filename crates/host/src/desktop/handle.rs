@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use handover_control::{PauseReason, PermitId};
 use handover_protocol::{
@@ -28,8 +28,16 @@ use super::terms;
 use super::view::ControlView;
 use crate::browser::{AdmitClient, Browser, BrowserCommand};
 use crate::callers::Caller;
+use crate::display::Managed;
 use crate::system::process::ProcessIdentity;
 use crate::viewer::Viewers;
+
+/// How long a window manager may take to begin. It gives new windows the keyboard, those from before it began never;
+/// on two slow cores it takes seconds.
+const MANAGED_WITHIN: Duration = Duration::from_secs(20);
+
+/// How long for one that keeps no list of its windows, or whose program has ended, to begin.
+const UNLISTED_WITHIN: Duration = Duration::from_secs(2);
 
 /// How often a window manager that has not begun is looked for.
 const MANAGED_AGAIN: Duration = Duration::from_millis(5);
@@ -345,16 +353,22 @@ impl DesktopHandle {
         self.0.view.clone()
     }
 
-    /// Starts a program for the host itself, such as the window manager.
+    /// Starts a program for the host itself, such as the window manager; none on a desktop that is attached to
+    /// another server.
     ///
     /// # Errors
     /// As for `desktop.launch`.
-    pub async fn launch_as_host(&self, params: &DesktopLaunchParams) -> Result<(), Refusal> {
+    pub async fn launch_as_host(
+        &self,
+        params: &DesktopLaunchParams,
+    ) -> Result<Option<ProcessIdentity>, Refusal> {
         let Some(programs) = &self.0.programs else {
-            return Ok(());
+            return Ok(None);
         };
         let launch = programs.prepare(params, None).await?;
-        programs.launch(launch).await.map(drop)
+        let (pid, _log) = programs.launch(launch).await?;
+        // It may have ended already.
+        Ok(ProcessIdentity::of(pid).ok())
     }
 
     /// Starts the desktop's browser.
@@ -401,17 +415,31 @@ impl DesktopHandle {
         browser.open()
     }
 
-    /// Waits up to `bound` until the window manager looks after the windows; whether it does.
-    pub async fn managed(&self, bound: Duration) -> bool {
+    /// Waits until the window manager, which is that program, looks after the windows; whether it does.
+    pub async fn managed(&self, manager: Option<ProcessIdentity>) -> bool {
         let Some(x11) = &self.0.links.x11 else {
             return false;
         };
-        let waiting = async {
-            while !x11.managed().await.unwrap_or(false) {
-                tokio::time::sleep(MANAGED_AGAIN).await;
+        let started = Instant::now();
+        loop {
+            let managed = x11.managed().await.unwrap_or_default();
+            let took = started.elapsed();
+            match managed {
+                Managed::Listed => return true,
+                Managed::Redirected if took >= UNLISTED_WITHIN => return true,
+                Managed::Redirected | Managed::Not => {}
             }
-        };
-        tokio::time::timeout(bound, waiting).await.is_ok()
+            let runs = manager.is_some_and(|manager| manager.is_alive());
+            let bound = if runs {
+                MANAGED_WITHIN
+            } else {
+                UNLISTED_WITHIN
+            };
+            if took >= bound {
+                return false;
+            }
+            tokio::time::sleep(MANAGED_AGAIN).await;
+        }
     }
 
     /// Whether agents may act now.

@@ -23,9 +23,6 @@ use crate::xvnc::{self, DesktopFiles, WindowManager, XvncOptions};
 /// seconds each.
 const READY_WITHIN: Duration = Duration::from_secs(30);
 
-/// How long a new desktop waits for its window manager, which gives new windows the keyboard.
-const MANAGED_WITHIN: Duration = Duration::from_secs(2);
-
 /// Updates a second that a display sends to each viewer at most.
 const FRAME_RATE: u32 = 60;
 
@@ -80,9 +77,9 @@ impl DesktopSet {
                 untrusted: None,
             };
             match handle.launch_as_host(&launch).await {
-                Ok(()) => {
-                    if !handle.managed(MANAGED_WITHIN).await {
-                        tracing::warn!(desktop = %id, "the window manager takes its time");
+                Ok(manager) => {
+                    if !handle.managed(manager).await {
+                        tracing::warn!(desktop = %id, "the window manager has not begun");
                     }
                 }
                 Err(refusal) => tracing::warn!(desktop = %id, %refusal, "no window manager"),

@@ -10,4 +10,4 @@ pub use connect::{ConnectError, Connected, connect};
 pub use picture::Screenshot;
 pub use screen::{CaptureError, Screen, SizeChanges};
 pub use upstream::{Address, Stream, Upstream};
-pub use x11::{Additions, X11, X11Error};
+pub use x11::{Additions, Managed, X11, X11Error};

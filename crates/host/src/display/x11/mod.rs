@@ -27,6 +27,7 @@ pub use cookie::UntrustedCookie;
 pub use desk::{Locks, Pointer};
 pub use keyboard::{Additions, Untyped};
 use stream::TimedStream;
+pub use windows::Managed;
 
 /// How long a call may take, waiting for others included.
 pub const CALL_WITHIN: Duration = Duration::from_secs(2);
@@ -154,12 +155,11 @@ impl X11 {
         self.call(windows::list).await
     }
 
-    /// Whether a window manager looks after the windows: those that are opened before are not given
-    /// the keyboard.
+    /// Who looks after the windows: those that are opened before a window manager begins are not given the keyboard.
     ///
     /// # Errors
     /// [`X11Error`].
-    pub async fn managed(&self) -> Result<bool, X11Error> {
+    pub async fn managed(&self) -> Result<Managed, X11Error> {
         self.call(windows::managed).await
     }
 

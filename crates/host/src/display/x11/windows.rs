@@ -59,11 +59,32 @@ pub(super) fn list(session: &Session) -> Result<Vec<Window>, X11Error> {
     Ok(windows)
 }
 
-/// Whether a window manager keeps a list of its windows.
-pub(super) fn managed(session: &Session) -> Result<bool, X11Error> {
+/// How the windows of a display are looked after.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Managed {
+    /// By nobody.
+    #[default]
+    Not,
+    /// A window manager places new windows. It has just begun, or is one of those that keep no list.
+    Redirected,
+    /// A window manager keeps a list of them.
+    Listed,
+}
+
+/// Who looks after the windows.
+pub(super) fn managed(session: &Session) -> Result<Managed, X11Error> {
     let atoms = Atoms::intern(session)?;
-    let managed = numbers(session, session.root.root, atoms.client_list, LIST_LIMIT)?;
-    Ok(managed.is_some())
+    let root = session.root.root;
+    if numbers(session, root, atoms.client_list, LIST_LIMIT)?.is_some() {
+        return Ok(Managed::Listed);
+    }
+    let attributes = session.connection.get_window_attributes(root)?.reply()?;
+    let all = attributes.all_event_masks;
+    Ok(if all.contains(EventMask::SUBSTRUCTURE_REDIRECT) {
+        Managed::Redirected
+    } else {
+        Managed::Not
+    })
 }
 
 pub(super) fn focus(session: &Session, window: Id) -> Result<(), X11Error> {
