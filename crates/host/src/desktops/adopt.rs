@@ -1,11 +1,13 @@
 //! Desktops that outlived their host.
 
-use std::io;
+use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::time::Duration;
 
 use handover_protocol::{DesktopId, Refusal};
 use handover_store::StoreError;
+use tokio::io::AsyncReadExt;
+use tokio::net::UnixStream;
 
 use super::DesktopSet;
 use super::assemble::{Running, unavailable};
@@ -19,8 +21,14 @@ use crate::xvnc::{self, ConnectionLog, DesktopFiles, StoredDesktop};
 /// Time between TERM and KILL for what cannot be adopted.
 const END_GRACE: Duration = Duration::from_millis(200);
 
-/// How long the connections of the former host may take to be closed.
-const CLOSED_WITHIN: Duration = Duration::from_secs(2);
+/// Bytes of what an RFB server says first: `RFB 003.008` and a newline.
+const VERSION_LENGTH: usize = 12;
+
+/// How long the display may take to answer a connection.
+const ANSWERED_WITHIN: Duration = Duration::from_secs(10);
+
+/// How long the connections of the former host may take to be closed, once the display has answered.
+const CLOSED_WITHIN: Duration = Duration::from_secs(10);
 
 impl DesktopSet {
     /// Takes over what a former host left: the displays that still run, and the
@@ -77,6 +85,9 @@ impl DesktopSet {
         };
         let adopted = async {
             let mut started = xvnc::adopt(&keeper, &files, &display)
+                .await
+                .map_err(|error| unavailable(id, error))?;
+            all_accepted(&files.rfb_socket)
                 .await
                 .map_err(|error| unavailable(id, error))?;
             let foreign = open_connections(&mut started.connections)
@@ -138,8 +149,28 @@ fn find_keeper(socket: &Path) -> Option<ProcessIdentity> {
         .map(|stat| stat.identity())
 }
 
-/// Reads the log up to now, and waits a little for the connections of the
-/// former host to be closed. Answers how many stay open.
+/// Waits until the display has accepted whatever was connected before, by the former host or by its keeper for it: it
+/// accepts in order, and says something to each. A busy display may have been about to, and what it accepts later counts
+/// as a stranger's.
+///
+/// # Errors
+/// The display does not answer.
+async fn all_accepted(socket: &Path) -> io::Result<()> {
+    let answered = async {
+        let mut last = UnixStream::connect(socket).await?;
+        last.read_exact(&mut [0; VERSION_LENGTH]).await
+    };
+    match tokio::time::timeout(ANSWERED_WITHIN, answered).await {
+        Ok(answered) => answered.map(drop),
+        Err(_) => Err(io::Error::new(
+            ErrorKind::TimedOut,
+            format!("it does not answer within {} s", ANSWERED_WITHIN.as_secs()),
+        )),
+    }
+}
+
+/// Reads the log up to now, and waits a little for the connections of the former host, and our last, to be closed.
+/// Answers how many stay open.
 async fn open_connections(log: &mut ConnectionLog) -> io::Result<u64> {
     let closing = async {
         loop {
