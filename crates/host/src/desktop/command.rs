@@ -233,8 +233,8 @@ pub enum Report {
     Seen {
         /// The lease.
         lease: LeaseId,
-        /// The windows.
-        windows: Vec<handover_protocol::Window>,
+        /// The windows, if they could be read.
+        windows: Option<Vec<handover_protocol::Window>>,
         /// The lock keys.
         locks: Locks,
     },

@@ -369,7 +369,7 @@ impl Actor {
                 if let Some(holder) = &mut self.takeovers.holder
                     && holder.lease == lease
                 {
-                    holder.windows = Some(windows);
+                    holder.windows = windows;
                     holder.locks = locks;
                 }
             }

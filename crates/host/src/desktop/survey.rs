@@ -15,8 +15,9 @@ use crate::display::x11::CALL_WITHIN;
 const LOOK_WITHIN: Duration = Duration::from_millis(300);
 
 /// How long each of the last looks of a takeover may take, its picture among
-/// them: longer, since agents go on with what was found and put in order then.
-/// What takes longer still is left out rather than control held back.
+/// them, and the first at the lock keys: longer, since agents go on with what
+/// was found and put in order then. What takes longer still is left out rather
+/// than control held back.
 pub const LAST_LOOK_WITHIN: Duration = CALL_WITHIN;
 
 /// The programs and windows on the display, as far as they can be read.
@@ -26,14 +27,14 @@ pub async fn survey(links: Arc<Links>) -> Survey {
     };
     // The locks first: they have to be seen before the person can change them.
     let (locks, foreign_clients, windows) = tokio::join!(
-        in_time(x11.locks()),
+        within(LAST_LOOK_WITHIN, x11.locks()),
         foreign_clients(&links),
         in_time(x11.windows())
     );
     Survey {
         locks: locks.unwrap_or_default(),
         foreign_clients,
-        windows: windows.unwrap_or_default(),
+        windows,
     }
 }
 

@@ -28,7 +28,7 @@ pub struct Survey {
     /// Programs that can watch.
     pub foreign_clients: Vec<ForeignClient>,
     /// The windows, if they could be read.
-    pub windows: Vec<Window>,
+    pub windows: Option<Vec<Window>>,
     /// The lock keys; off, as a display begins, if they could not be read.
     pub locks: Locks,
 }
@@ -55,7 +55,8 @@ pub struct Holder {
     /// What the person leaves for the agents: the note of the return, else that of the beginning, since
     /// a viewer that is closed or a time that is over says nothing more.
     pub(super) note: Option<String>,
-    /// The windows when control was granted; none until they are read.
+    /// The windows when control was granted; none until they are read, and if they cannot be. Then nothing is said of
+    /// those that were opened or closed since.
     pub(super) windows: Option<Vec<Window>>,
     /// The lock keys when control was granted, as they will be again.
     pub(super) locks: Locks,
