@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::support::scripted::{Scripted, agent, becomes, shell, spawn};
-use crate::support::{LONG, Place, SHORT, Session, Signal, eventually, processes, signal};
+use crate::support::{LONG, Place, SHORT, Session, Signal, eventually, processes, signal, stop};
 
 fn up(options: &[&str]) -> Session {
     Session::with(Place::new(), options)
@@ -64,7 +64,7 @@ fn a_killed_host_leaves_interrupted_tasks_and_no_process() {
         .chain(running(&session, "--mode rpc"))
         .next()
         .expect("the program");
-    signal(program, Signal::STOP);
+    stop(&[program]);
     for steer in ["s2", "s3"] {
         wire.done(
             "steer",
@@ -143,8 +143,18 @@ fn an_agent_that_stops_its_keeper_ends_with_the_next_host() {
         &session,
         &format!("kill -STOP $PPID; exec sh -c 'while :; do sleep 1; done' {mark}"),
     );
-    eventually("it runs", LONG, || {
-        (!running(&session, &mark).is_empty()).then_some(())
+    // It is in the words of the first shell too.
+    eventually("it runs, and its keeper does not", LONG, || {
+        let stopped = |pid| processes::state(pid) == Some('T');
+        let keepers = session
+            .place
+            .processes()
+            .into_iter()
+            .filter(|&pid| stopped(pid));
+        let mut below = keepers.flat_map(processes::children);
+        below
+            .any(|pid| processes::mentions(pid, &mark))
+            .then_some(())
     });
     signal(session.host(), Signal::KILL);
     session.again();

@@ -8,7 +8,9 @@ use std::process::{ChildStdin, Stdio};
 use serde_json::{Value, json};
 
 use crate::support::scripted::{agent, becomes};
-use crate::support::{LONG, Outcome, Place, Running, SHORT, Session, Signal, eventually, signal};
+use crate::support::{
+    LONG, Outcome, Place, Running, SHORT, Session, Signal, eventually, signal, stop,
+};
 
 /// A program that says who it is and then stays.
 const STAYS: &str = "echo started; exec sleep 600";
@@ -278,7 +280,7 @@ fn a_state_that_cannot_be_learnt_ends_nothing() {
     let session = session();
     let id = start(&session, &[], STAYS);
     becomes(&session, &id, "running");
-    signal(session.host(), Signal::STOP);
+    stop(&[session.host()]);
     let asked = at_a_terminal(&session, &format!("abort {id} --timeout 1s"), "y\n");
     signal(session.host(), Signal::CONT);
     assert_eq!(asked.code, 1, "{asked:?}");

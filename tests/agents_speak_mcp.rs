@@ -7,7 +7,7 @@ use std::time::Instant;
 use serde_json::json;
 
 use crate::support::{
-    Agent, LONG, Place, SHORT, Session, Signal, Typed, alive, eventually, signal,
+    Agent, LONG, Place, SHORT, Session, Signal, Typed, alive, eventually, signal, stop,
 };
 
 /// The protocols of the official client: with a greeting of its own, and the newest.
@@ -293,7 +293,7 @@ fn a_dead_host_is_told_at_once_and_found_again() {
 fn a_stopped_host_does_not_hold_the_agent_up_for_ever() {
     let session = Session::up();
     let mut agent = Agent::start(&session, "legacy");
-    signal(session.host(), Signal::STOP);
+    stop(&[session.host()]);
     let refusal = agent.refused("desktop_windows", json!({}));
     signal(session.host(), Signal::CONT);
     assert_eq!(refusal["code"], "timeout");

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{LONG, Session, Signal, Wire, eventually, signal};
+use crate::support::{LONG, Session, Signal, Wire, eventually, signal, stop};
 
 /// Actions that may wait on one desktop.
 const QUEUED: usize = 64;
@@ -27,7 +27,7 @@ fn a_full_queue_refuses_at_once() {
     let session = Session::up();
     let mut agent = session.wire();
     agent.done("desktop.click", json!({"x": 5, "y": 5}));
-    signal(session.display_server(), Signal::STOP);
+    stop(&[session.display_server()]);
     let click = |agent: &mut Wire| agent.send("desktop.click", json!({"x": 5, "y": 5}));
     let taken: Vec<u64> = (0..=QUEUED).map(|_| click(&mut agent)).collect();
     let surplus: Vec<u64> = (0..SURPLUS).map(|_| click(&mut agent)).collect();

@@ -193,7 +193,7 @@ fn how_the_session_is_found() {
 #[test]
 fn a_silent_host_is_given_up_on() {
     let session = Session::with(Place::new(), &[]);
-    crate::support::signal(session.host(), crate::support::Signal::STOP);
+    crate::support::stop(&[session.host()]);
     let outcome = session.cli(&["list", "--timeout", "1s"]);
     crate::support::signal(session.host(), crate::support::Signal::CONT);
     assert_ne!(outcome.code, 0, "{outcome:?}");

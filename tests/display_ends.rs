@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::support::{
     LONG, Recorder, SHORT, Session, Signal, Typed, check_exclusion, eventually, holds_for, signal,
-    takeovers,
+    stop, takeovers,
 };
 
 const AGENT: u32 = b'a' as u32;
@@ -67,7 +67,7 @@ fn stopped_when_control_ends() {
     let mut holder = session.take(json!({}));
     holder.viewer.tap("h");
     typed.becomes("h");
-    signal(session.display_server(), Signal::STOP);
+    stop(&[session.display_server()]);
     holder.viewer.tap("hhhhhhhhhh");
     let proof = holder.proof();
     let returning = holder.wire.send("control.return", proof);
@@ -113,7 +113,7 @@ fn stopped_when_control_ends() {
 fn stopped_and_then_killed() {
     let session = Session::up();
     let mut holder = session.take(json!({}));
-    signal(session.display_server(), Signal::STOP);
+    stop(&[session.display_server()]);
     holder.viewer.tap("hhh");
     let proof = holder.proof();
     holder.wire.send("control.return", proof);
@@ -139,7 +139,7 @@ fn stopped_and_then_killed() {
 #[test]
 fn stopped_in_agent_time() {
     let session = Session::up();
-    signal(session.display_server(), Signal::STOP);
+    stop(&[session.display_server()]);
     let mut agent = session.wire();
     let acts = agent.send("desktop.click", json!({"x": 5, "y": 5}));
     session.wire().done("list", json!({}));

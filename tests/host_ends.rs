@@ -7,19 +7,11 @@ use serde_json::json;
 use crate::support::scripted::{agent as listed, becomes, shell};
 use crate::support::{
     Holder, LONG, Place, Recorder, SHORT, Session, Signal, Typed, What, alive, check_exclusion,
-    eventually, holds_for, signal, state, takeovers, wall_ms,
+    eventually, holds_for, signal, stop, takeovers, wall_ms,
 };
 
 const AGENT: u32 = b'a' as u32;
 const PERSON: u32 = b'h' as u32;
-
-/// Stops a process and waits until all of it stands still.
-fn stop(pid: i32) {
-    signal(pid, Signal::STOP);
-    eventually("the process is stopped", SHORT, || {
-        (state(pid) == Some('T')).then_some(())
-    });
-}
 
 /// What the terminal has got of a key, once the display hands out no more of it and the terminal has read it all.
 fn all_of_it(typed: &Typed, recorder: &Recorder, keysym: u32) -> String {
@@ -92,6 +84,31 @@ fn killed_in_human_time() {
     check_exclusion(&recorder.seen(), &records, AGENT, PERSON);
 }
 
+/// A display that is held up sees late that the former host's connections have ended. It has none of a stranger's.
+#[test]
+fn killed_while_the_display_is_held_up() {
+    let mut session = Session::up();
+    let (viewer, _) = session.viewer();
+    viewer.first_frame();
+    let server = session.display_server();
+    stop(&[server]);
+    let host = session.host();
+    signal(host, Signal::KILL);
+    eventually("the host is dead", SHORT, || (!alive(host)).then_some(()));
+    let id = session.id();
+    let up = session.start(&["up", "--session", &id]);
+    holds_for("the display is held up", Duration::from_secs(6), || {
+        alive(up.pid())
+    });
+    signal(server, Signal::CONT);
+    session.said = up.finish(LONG).done();
+    session.becomes("agent", SHORT);
+    assert!(session.events("foreign_connection").is_empty());
+    let mut agent = session.wire();
+    agent.done("desktop.screenshot", json!({}));
+    agent.done("desktop.click", json!({"x": 5, "y": 5}));
+}
+
 /// A button that the killed host held is released though no other host comes, and where it is.
 #[test]
 fn killed_with_a_button_held() {
@@ -100,20 +117,15 @@ fn killed_with_a_button_held() {
     let holder = session.take(json!({}));
     holder.viewer.pointer(1, 200, 200);
     holder.viewer.pointer(1, 240, 260);
-    eventually("the button is held", SHORT, || {
-        (recorder.held().len() == 1).then_some(())
+    let display = session.display();
+    eventually("the button is held, and dragged", SHORT, || {
+        (recorder.held().len() == 1 && display.pointer().0 == (240, 260)).then_some(())
     });
     signal(session.host(), Signal::KILL);
     eventually("the button is released", SHORT, || {
         recorder.held().is_empty().then_some(())
     });
-    let x = session.display().connect();
-    let root = x11rb::connection::Connection::setup(&x).roots[0].root;
-    let pointer = x11rb::protocol::xproto::ConnectionExt::query_pointer(&x, root)
-        .expect("sent")
-        .reply()
-        .expect("reply");
-    assert_eq!((pointer.root_x, pointer.root_y), (240, 260));
+    assert_eq!(display.pointer().0, (240, 260));
 }
 
 /// Killed while an agent types: the rest is never typed.
@@ -146,14 +158,15 @@ fn killed_in_agent_time() {
 fn stopped_for_longer_than_the_lease_lives() {
     let session = Session::up();
     let recorder = Recorder::everything(&session.display());
-    let holder = session.take(json!({"ttlMs": 4000}));
+    // Long enough for the person to begin.
+    let holder = session.take(json!({"ttlMs": 8000}));
     holder.viewer.tap("h");
     eventually("the person types", SHORT, || {
         (recorder.presses(PERSON) == 1).then_some(())
     });
-    stop(session.host());
+    stop(&[session.host()]);
     holder.viewer.tap("hhhhhhhhhhhhhhhhhhhh");
-    holds_for("nobody acts", Duration::from_millis(5000), || {
+    holds_for("nobody acts", Duration::from_millis(9000), || {
         recorder.presses(PERSON) == 1
     });
     signal(session.host(), Signal::CONT);
@@ -172,7 +185,7 @@ fn stopped_for_a_moment() {
     let session = Session::up();
     let recorder = Recorder::everything(&session.display());
     let mut holder = session.take(json!({"ttlMs": 20_000}));
-    stop(session.host());
+    stop(&[session.host()]);
     holder.viewer.tap("h");
     signal(session.host(), Signal::CONT);
     eventually("the person types", SHORT, || {

@@ -1,11 +1,13 @@
 //! K1, L3: whatever ends a person's control, their input is closed before the end is stored, and no key and no
 //! button stays pressed; and the same for an agent whose action dies half-way.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use crate::support::{
-    Holder, LONG, Recorder, SHORT, Session, Signal, Typed, What, alive, eventually, signal,
-    takeovers,
+    Holder, LONG, Recorder, SHORT, Session, Signal, Typed, What, alive, eventually, holds_for,
+    signal, stop, takeovers,
 };
 
 const SHIFT: u32 = 0xFFE1;
@@ -27,11 +29,10 @@ fn ends(how: &str, options: Value, end: impl FnOnce(&Session, Holder)) {
     };
     // Where control ends by itself, it may have done so before this is looked at.
     let pressed = [key(SHIFT), key(u32::from(b'g')), button];
+    let display = session.display();
     eventually("Shift, a letter and a button go down", SHORT, || {
-        pressed
-            .iter()
-            .all(|what| recorder.count(*what) > 0)
-            .then_some(())
+        let all = pressed.iter().all(|what| recorder.count(*what) > 0);
+        (all && display.pointer().0 == (220, 230)).then_some(())
     });
 
     end(&session, holder);
@@ -53,18 +54,9 @@ fn ends(how: &str, options: Value, end: impl FnOnce(&Session, Holder)) {
         "an event after the end was stored: {late:?}"
     );
     // Releasing a button must not move the pointer: that would drop a drag somewhere else.
-    let x = session.display().connect();
-    let root = x11rb::connection::Connection::setup(&x).roots[0].root;
-    let pointer = x11rb::protocol::xproto::ConnectionExt::query_pointer(&x, root)
-        .expect("sent")
-        .reply()
-        .expect("reply");
-    assert_eq!((pointer.root_x, pointer.root_y), (220, 230));
-    assert_eq!(
-        u16::from(pointer.mask),
-        0,
-        "the display holds a button or a modifier"
-    );
+    let (at, held) = display.pointer();
+    assert_eq!(at, (220, 230));
+    assert_eq!(held, 0, "the display holds a button or a modifier");
 }
 
 #[test]
@@ -109,9 +101,11 @@ fn controller_gone() {
     );
 }
 
+// What ends control by itself comes late enough for the person to have pressed everything.
+
 #[test]
 fn not_renewed() {
-    ends("timeout", json!({"ttlMs": 3000}), |session, holder| {
+    ends("timeout", json!({"ttlMs": 8000}), |session, holder| {
         session.becomes("agent", LONG);
         drop(holder);
     });
@@ -119,7 +113,7 @@ fn not_renewed() {
 
 #[test]
 fn idle() {
-    ends("timeout", json!({"idleMs": 2000}), |session, holder| {
+    ends("timeout", json!({"idleMs": 6000}), |session, holder| {
         session.becomes("agent", LONG);
         drop(holder);
     });
@@ -127,7 +121,7 @@ fn idle() {
 
 #[test]
 fn maximum_reached() {
-    ends("timeout", json!({"maxMs": 3000}), |session, holder| {
+    ends("timeout", json!({"maxMs": 8000}), |session, holder| {
         session.becomes("agent", LONG);
         drop(holder);
     });
@@ -191,13 +185,7 @@ const NUM_LOCK: u32 = 0xFF7F;
 
 /// The modifiers that the display has on: 2 for Caps Lock, 16 for Num Lock.
 fn modifiers(session: &Session) -> u16 {
-    let x = session.display().connect();
-    let root = x11rb::connection::Connection::setup(&x).roots[0].root;
-    let pointer = x11rb::protocol::xproto::ConnectionExt::query_pointer(&x, root)
-        .expect("sent")
-        .reply()
-        .expect("reply");
-    pointer.mask.into()
+    session.display().pointer().1
 }
 
 fn press(holder: &Holder, keysym: u32) {
@@ -256,6 +244,44 @@ fn lock_keys_of_an_agent_are_on_again() {
     press(&holder, CAPS_LOCK);
     holder.give_back();
     assert_eq!(modifiers(&session), 16);
+}
+
+/// A display that is held up when control is asked for tells late which lock keys are on, and of its windows perhaps
+/// not at all: then none is said to be new.
+#[test]
+fn what_was_there_before_is_known_of_a_slow_display_too() {
+    let session = Session::up();
+    let typed = Typed::start(&session);
+    session
+        .wire()
+        .done("desktop.key", json!({"keys": "Num_Lock"}));
+    assert_eq!(modifiers(&session), 16);
+    let (viewer, name) = session.viewer();
+    viewer.first_frame();
+    let server = session.display_server();
+    stop(&[server]);
+    let mut wire = session.wire();
+    let params = json!({"desktop": "d1", "viewer": name});
+    let asked = wire.send("control.acquire", params);
+    holds_for("it is held up", Duration::from_millis(800), || {
+        alive(server)
+    });
+    signal(server, Signal::CONT);
+    let granted = wire.answer(asked).expect("granted");
+    let mut holder = Holder {
+        wire,
+        viewer,
+        granted,
+    };
+    press(&holder, NUM_LOCK);
+    eventually("it is off", SHORT, || {
+        (modifiers(&session) == 0).then_some(())
+    });
+    holder.give_back();
+    assert_eq!(modifiers(&session), 16);
+    let told = session.status()["lastHandBack"].clone();
+    assert_eq!(told["windowsOpened"], json!([]), "{told}");
+    assert!(alive(typed.pid));
 }
 
 /// Nor is a lock key left on by a takeover that ended with the host.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::support::{
-    LONG, Relay, SHORT, Session, Signal, alive, eventually, holds_for, signal, state,
+    LONG, Relay, SHORT, Session, Signal, alive, eventually, holds_for, signal, stop,
 };
 
 /// A call that goes on whatever it is told, and the processes below its relay.
@@ -43,18 +43,11 @@ fn quiet(session: &Session, relay: &Relay, below: &[i32]) {
     });
 }
 
-fn stop(pid: i32) {
-    signal(pid, Signal::STOP);
-    eventually("it is stopped", SHORT, || {
-        (state(pid) == Some('T')).then_some(())
-    });
-}
-
 #[test]
 fn with_a_relay_that_is_stopped() {
     let mut session = Session::up();
     let (mut relay, below) = stubborn(&session);
-    stop(relay.pid());
+    stop(&[relay.pid()]);
     crash(&mut session);
     // Nobody waits for it, so nothing is ended.
     holds_for("the server runs", Duration::from_millis(500), || {
@@ -76,7 +69,7 @@ fn with_a_relay_that_is_stopped() {
 fn with_a_relay_that_is_stopped_and_a_desktop_that_is_paused() {
     let mut session = Session::up();
     let (relay, below) = stubborn(&session);
-    stop(relay.pid());
+    stop(&[relay.pid()]);
     crash(&mut session);
     session
         .wire()

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::support::{
     Agent, LONG, Relay, SHORT, Session, Signal, alive, all_gone, command_line, eventually,
-    holds_for, processes, signal, state, wall_ms,
+    holds_for, processes, signal, stop, wall_ms,
 };
 
 /// A relay whose server works on a call and has left a child behind, in a session of its own, deaf to
@@ -211,25 +211,6 @@ fn moments(acts: &str) -> Vec<f64> {
         .filter_map(|line| line.split_once(' ')?.1.parse::<f64>().ok())
         .map(|seconds| seconds * 1000.0)
         .collect()
-}
-
-/// Stops them, and waits until no thread of theirs runs.
-fn stop(pids: &[i32]) {
-    for &pid in pids {
-        signal(pid, Signal::STOP);
-    }
-    for &pid in pids {
-        let tasks = format!("/proc/{pid}/task");
-        eventually("it is stopped", SHORT, || {
-            let mut threads = std::fs::read_dir(&tasks).ok()?.flatten();
-            threads
-                .all(|thread| {
-                    let number = thread.file_name().to_string_lossy().parse();
-                    number.is_ok_and(|number| state(number) == Some('T'))
-                })
-                .then_some(())
-        });
-    }
 }
 
 #[test]

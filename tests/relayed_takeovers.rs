@@ -27,7 +27,10 @@ fn a_takeover_succeeds_after_one_that_was_given_up() {
     holds_for("the server runs on", Duration::from_millis(2500), || {
         session.status()["control"] == "agent" && !relay.said().contains(r#""id":1,"#)
     });
-    person.done("control.acquire", json!({"desktop": "d1"}));
+    person.done(
+        "control.acquire",
+        json!({"desktop": "d1", "drainMs": 20_000}),
+    );
     all_gone(&before);
     let error = relay.answer(&json!(1))["error"].clone();
     assert_eq!(error["data"]["code"], "interrupted_by_human");

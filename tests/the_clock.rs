@@ -7,7 +7,7 @@ use std::time::Duration;
 use handover_protocol::Timestamp;
 use serde_json::json;
 
-use crate::support::{LONG, Place, Running, Session, Signal, holds_for, wall_ms};
+use crate::support::{LONG, Place, Running, Session, Signal, holds_for, stop, wall_ms};
 
 const DAY: i64 = 24 * 60 * 60;
 
@@ -85,7 +85,7 @@ fn steps_of_the_wall_clock_neither_end_nor_lengthen_control() {
         });
     }
     // Nobody renews it any more: it ends when its time is over, whatever the clock shows.
-    watching.signal(Signal::STOP);
+    stop(&[watching.pid()]);
     step(&ahead, -DAY);
     let status = session.becomes("agent", LONG);
     assert_eq!(status["lastHandBack"]["end"], "timeout", "{status}");

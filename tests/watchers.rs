@@ -136,9 +136,12 @@ fn an_unknown_message_closes_only_its_sender() {
     });
     assert!(good.open() && holder.viewer.open());
     assert_eq!(session.status()["control"], "human");
-    let log =
-        std::fs::read_to_string(session.state().join("logs/host.log")).expect("the host's log");
-    assert!(log.contains("199"), "the reason is not in the log");
+    let log = session.state().join("logs/host.log");
+    // Written when the connection is closed.
+    eventually("the reason is in the log", SHORT, || {
+        let log = std::fs::read_to_string(&log).expect("the host's log");
+        log.contains("199").then_some(())
+    });
 }
 
 /// V3: messages in pieces of one byte are messages.

@@ -2,6 +2,9 @@
 
 use std::process::{Command, Stdio};
 
+use x11rb::protocol::xproto::ConnectionExt as _;
+
+use super::clock::{LONG, eventually};
 use super::display::Display;
 use super::session::Session;
 
@@ -22,6 +25,18 @@ pub fn copy(session: &Session, text: &str) {
     let display = session.display();
     let file = session.place.path().join("copied");
     std::fs::write(&file, text).expect("a file");
+    let x = display.connect();
+    let clipboard = x
+        .intern_atom(false, b"CLIPBOARD")
+        .expect("sent")
+        .reply()
+        .expect("an atom")
+        .atom;
+    let owner = || {
+        let owner = x.get_selection_owner(clipboard).expect("sent").reply();
+        owner.expect("an owner").owner
+    };
+    let before = owner();
     // It leaves a process of its own behind, which answers for the text until other text replaces it.
     let done = session
         .place
@@ -37,4 +52,8 @@ pub fn copy(session: &Session, text: &str) {
         done.expect("xclip").success(),
         "xclip did not take {text:?}"
     );
+    // It is that process that says so to the display, perhaps only now.
+    eventually("the text is offered", LONG, || {
+        (![before, x11rb::NONE].contains(&owner())).then_some(())
+    });
 }

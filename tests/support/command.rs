@@ -1,11 +1,13 @@
 //! Running the command line and reading what it says.
 
 use std::io::Read;
+use std::os::fd::{AsFd, OwnedFd};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, poll};
 use serde_json::Value;
 
 use super::clock::{LONG, eventually};
@@ -58,9 +60,8 @@ impl Outcome {
 pub struct Running {
     child: Child,
     started: Instant,
-    out: Arc<Mutex<Vec<u8>>>,
-    err: Arc<Mutex<Vec<u8>>>,
-    readers: Vec<thread::JoinHandle<()>>,
+    out: Output,
+    err: Output,
 }
 
 impl Running {
@@ -80,17 +81,13 @@ impl Running {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let started = Instant::now();
         let mut child = command.spawn().expect("the program starts");
-        let (out, err) = (Arc::default(), Arc::default());
-        let readers = vec![
-            collect(child.stdout.take().expect("piped"), Arc::clone(&out)),
-            collect(child.stderr.take().expect("piped"), Arc::clone(&err)),
-        ];
+        let out = Output::collect(child.stdout.take().expect("piped"));
+        let err = Output::collect(child.stderr.take().expect("piped"));
         Self {
             child,
             started,
             out,
             err,
-            readers,
         }
     }
 
@@ -101,12 +98,12 @@ impl Running {
 
     /// What it has written to standard output so far.
     pub fn out(&self) -> String {
-        text(&self.out)
+        self.out.text()
     }
 
     /// What it has written to standard error so far.
     pub fn err(&self) -> String {
-        text(&self.err)
+        self.err.text()
     }
 
     /// Sends it a signal.
@@ -132,7 +129,7 @@ impl Running {
     /// not read again.
     pub fn last_line(&self, what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
         eventually(what, LONG, || {
-            let out = self.out.lock().expect("no panic while reading");
+            let out = self.out.read.lock().expect("no panic while reading");
             let whole = out.strip_suffix(b"\n")?;
             let last = whole.rsplit(|byte| *byte == b'\n').next()?;
             serde_json::from_slice(last).ok().filter(&wanted)
@@ -159,11 +156,10 @@ impl Running {
         };
         let took = self.started.elapsed();
         // A process left behind may keep the pipes open: what came until now is what counts then.
-        let grace = Instant::now();
-        while grace.elapsed() < Duration::from_secs(1)
-            && !self.readers.iter().all(thread::JoinHandle::is_finished)
-        {
-            thread::sleep(Duration::from_millis(2));
+        for output in [&self.out, &self.err] {
+            eventually("all that was written is read", LONG, || {
+                output.is_all().then_some(())
+            });
         }
         let signalled = std::os::unix::process::ExitStatusExt::signal(&status);
         let code = status
@@ -187,20 +183,48 @@ impl Drop for Running {
     }
 }
 
-fn collect(
-    mut from: impl Read + Send + 'static,
-    into: Arc<Mutex<Vec<u8>>>,
-) -> thread::JoinHandle<()> {
-    thread::spawn(move || {
-        let mut piece = [0; 8192];
-        while let Ok(read @ 1..) = from.read(&mut piece) {
-            let mut all = into.lock().expect("no panic while reading");
-            all.extend_from_slice(&piece[..read]);
-        }
-    })
+/// What a command writes to one of its outputs.
+struct Output {
+    /// The end that is read from.
+    pipe: OwnedFd,
+    /// Held while anything is read, so that nothing is on its way from the pipe to here.
+    read: Arc<Mutex<Vec<u8>>>,
 }
 
-/// What has been read so far.
-fn text(from: &Mutex<Vec<u8>>) -> String {
-    String::from_utf8_lossy(&from.lock().expect("no panic while reading")).into_owned()
+impl Output {
+    /// Collects all that comes from now on.
+    fn collect(from: impl Read + AsFd + Send + 'static) -> Self {
+        let pipe = from.as_fd().try_clone_to_owned().expect("a second handle");
+        let read = Arc::default();
+        let into = Arc::clone(&read);
+        thread::spawn(move || collect(from, &into));
+        Self { pipe, read }
+    }
+
+    /// What has been read so far.
+    fn text(&self) -> String {
+        let read = self.read.lock().expect("no panic while reading");
+        String::from_utf8_lossy(&read).into_owned()
+    }
+
+    /// Whether all that was written so far has been read.
+    fn is_all(&self) -> bool {
+        let _read = self.read.lock().expect("no panic while reading");
+        rustix::io::ioctl_fionread(&self.pipe).expect("a pipe") == 0
+    }
+}
+
+fn collect(mut from: impl Read + AsFd, into: &Mutex<Vec<u8>>) {
+    let mut piece = [0; 8192];
+    loop {
+        if poll(&mut [PollFd::new(&from, PollFlags::IN)], None).is_err() {
+            continue;
+        }
+        let mut all = into.lock().expect("no panic while reading");
+        // It does not wait, since something is there or the end.
+        let Ok(read @ 1..) = from.read(&mut piece) else {
+            return;
+        };
+        all.extend_from_slice(&piece[..read]);
+    }
 }

@@ -30,6 +30,14 @@ pub struct Display {
 }
 
 impl Display {
+    /// Where the pointer is, and the buttons and modifiers that are on.
+    pub fn pointer(&self) -> ((i16, i16), u16) {
+        let x = self.connect();
+        let root = x.setup().roots[0].root;
+        let pointer = x.query_pointer(root).expect("sent").reply().expect("reply");
+        ((pointer.root_x, pointer.root_y), pointer.mask.into())
+    }
+
     /// Connects as a trusted client.
     pub fn connect(&self) -> RustConnection {
         let number = self

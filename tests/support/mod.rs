@@ -54,7 +54,7 @@ pub use devtools::DevTools;
 pub use display::{Display, cover, own_number};
 pub use picture::Picture;
 pub use place::Place;
-pub use processes::{Signal, alive, command_line, signal, state};
+pub use processes::{Signal, alive, command_line, signal, stop};
 pub use receiver::{Reaction, Receiver};
 pub use record::{Takeover, check_exclusion, takeovers};
 pub use recorder::{Recorder, What};

@@ -4,6 +4,8 @@ use std::fs;
 
 use rustix::process::{Pid, kill_process};
 
+use super::clock::{SHORT, eventually};
+
 pub use rustix::process::Signal;
 
 /// Sends `signal` to one process; one that has gone is left alone.
@@ -14,6 +16,31 @@ pub fn signal(pid: i32, signal: Signal) {
     let _ = kill_process(pid, signal);
 }
 
+/// Stops processes, and waits until no thread of theirs runs: of several, each stands still only when it gets its turn.
+pub fn stop(pids: &[i32]) {
+    for &pid in pids {
+        signal(pid, Signal::STOP);
+    }
+    for &pid in pids {
+        eventually("it is stopped", SHORT, || {
+            let mut threads = threads(pid)?;
+            threads
+                .all(|thread| state(thread) == Some('T'))
+                .then_some(())
+        });
+    }
+}
+
+/// The threads of a process, by their numbers.
+fn threads(pid: i32) -> Option<impl Iterator<Item = i32>> {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
+    Some(
+        threads
+            .flatten()
+            .filter_map(|thread| thread.file_name().to_str()?.parse().ok()),
+    )
+}
+
 /// The state letter of a process in `/proc` (`Z` for a zombie), or `None` when there is none.
 pub fn state(pid: i32) -> Option<char> {
     stat(pid).map(|(state, _)| state)
@@ -22,13 +49,9 @@ pub fn state(pid: i32) -> Option<char> {
 /// Whether any thread of the process runs; a zombie has none. The first thread of one that is killed may have ended
 /// while others still do, with its files open.
 pub fn alive(pid: i32) -> bool {
-    let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else {
-        return false;
-    };
-    threads
-        .flatten()
-        .filter_map(|thread| thread.file_name().to_str()?.parse().ok())
-        .any(|thread| state(thread).is_some_and(|state| !matches!(state, 'Z' | 'X')))
+    threads(pid).is_some_and(|mut threads| {
+        threads.any(|thread| state(thread).is_some_and(|state| !matches!(state, 'Z' | 'X')))
+    })
 }
 
 /// The processes whose parent is `pid`.

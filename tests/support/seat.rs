@@ -26,7 +26,8 @@ impl Seat {
             &display,
             "1000x800",
             &place.path().join("seat.rfb"),
-            &["-ac"],
+            // A key that is held up on a busy machine must not repeat.
+            &["-ac", "-r"],
         );
         let manager = Running::start(place.command("openbox").env("DISPLAY", &display));
         let seat = Self {
@@ -57,7 +58,7 @@ impl Seat {
     }
 }
 
-/// Starts a display server that is no desktop of Handover's, and waits until it takes X clients.
+/// Starts a display server that is no desktop of Handover's, and waits until it takes X clients and viewers.
 pub fn plain_server(
     place: &Place,
     display: &str,
@@ -74,8 +75,11 @@ pub fn plain_server(
         .args(further);
     let server = Running::start(&mut server);
     let socket = format!("/tmp/.X11-unix/X{}", &display[1..]);
-    eventually("the display server", LONG, || {
-        UnixStream::connect(&socket).ok()
-    });
+    // The one for viewers comes later.
+    for socket in [Path::new(&socket), rfb] {
+        eventually("the display server", LONG, || {
+            UnixStream::connect(socket).ok()
+        });
+    }
     server
 }

@@ -2,12 +2,16 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::json;
 use x11rb::protocol::xproto::{AtomEnum, ConnectionExt as _};
 
 use super::clock::{LONG, eventually};
 use super::session::Session;
+
+/// Terminals that this process has started.
+static STARTED: AtomicU32 = AtomicU32::new(0);
 
 /// A focused xterm in raw mode whose input goes to a file.
 pub struct Typed {
@@ -21,10 +25,14 @@ impl Typed {
     pub fn start(session: &Session) -> Self {
         let file = session.place.path().join("typed");
         let _ = fs::remove_file(&file);
+        // An earlier one may still have the focus.
+        let name = format!("typed{}", STARTED.fetch_add(1, Ordering::Relaxed));
         let read = format!("stty raw -echo; exec cat >{}", file.display());
         let command = json!([
             "xterm",
             "-u8",
+            "-name",
+            name,
             "-geometry",
             "60x10+20+20",
             "-e",
@@ -41,7 +49,8 @@ impl Typed {
             let focus = x.get_input_focus().ok()?.reply().ok()?.focus;
             let class = x.get_property(false, focus, AtomEnum::WM_CLASS, AtomEnum::STRING, 0, 64);
             let class = class.ok()?.reply().ok()?.value;
-            (file.exists() && class.starts_with(b"xterm\0")).then_some(())
+            let is_ours = class.split(|&byte| byte == 0).next() == Some(name.as_bytes());
+            (file.exists() && is_ours).then_some(())
         });
         Self {
             file,

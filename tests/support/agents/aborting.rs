@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::gate::Gate;
 use super::program::{Program, Shell};
 use super::stage::Stage;
-use crate::support::{LONG, Signal, eventually, signal};
+use crate::support::{LONG, eventually, stop};
 
 const TASK: &str = "the-task";
 const TEXT: &str = "turn-left-instead";
@@ -59,7 +59,7 @@ pub fn of_a_program_that_hangs(program: Program) {
     let agent = stage.spawn(TASK);
     gate.reached();
     let process = stage.process(&agent);
-    signal(process, Signal::STOP);
+    stop(&[process]);
     stage.steers(&agent, "s1", TEXT);
     ended(&abort(&stage, &agent));
     stage.nothing_runs(&gate.mark());
