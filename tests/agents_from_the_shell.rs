@@ -228,6 +228,31 @@ fn the_tree_is_shown_and_coloured_only_on_a_terminal() {
     );
 }
 
+/// Whoever speaks to the host gets the ids there are, and the one behind a name; a name is no id.
+#[test]
+fn an_unknown_agent_is_told_with_those_there_are() {
+    let session = session();
+    let mut wire = session.wire();
+    let refused = wire.refused("result", json!({"id": "counter"}));
+    assert_eq!(refused.code, "agent_unknown");
+    assert_eq!(refused.data["agents"], json!([]));
+    let counter = start(&session, &["--name", "counter"], STAYS);
+    let other = start(&session, &[], STAYS);
+    let unknown = |id: &str| json!({"id": id, "text": "stop", "steerId": "s"});
+    let refused = wire.refused("steer", unknown("counter"));
+    assert_eq!(refused.code, "agent_unknown");
+    assert_eq!(refused.data["named"], json!([counter]));
+    assert!(refused.message.contains(&counter), "{refused:?}");
+    assert!(!refused.message.contains(&other), "{refused:?}");
+    let refused = wire.refused("abort", json!({"id": "nobody"}));
+    assert_eq!(refused.code, "agent_unknown");
+    assert_eq!(refused.data["agents"], json!([other, counter]));
+    assert!(refused.data["named"].is_null(), "{refused:?}");
+    for id in [&other, &counter] {
+        assert!(refused.message.contains(id), "{refused:?}");
+    }
+}
+
 /// A5: a destructive command asks first unless told not to; without a terminal it refuses.
 #[test]
 fn ending_is_asked_for_with_what_would_end() {

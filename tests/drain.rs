@@ -89,6 +89,30 @@ fn a_draining_desktop_admits_nothing_new() {
     assert_eq!(session.status()["control"], "human");
 }
 
+/// What one drain could not end is told to end again when the next person asks, who may get control then.
+#[test]
+fn a_permit_is_interrupted_at_every_drain() {
+    let session = Session::up();
+    let mut agent = session.wire();
+    let permit = agent.done("control.permit", json!({"desktop": "d1", "what": "slow"}));
+    let permit = &permit["permit"];
+    let mut person = session.wire();
+    let briefly = json!({"desktop": "d1", "drainMs": 100});
+    let refused = person.refused("control.acquire", briefly);
+    assert_eq!(refused.code, "drain_timeout");
+    agent.notified("interrupt", |said| said["permit"] == *permit);
+
+    let patiently = json!({"desktop": "d1", "drainMs": 30_000});
+    let acquire = person.send("control.acquire", patiently);
+    agent.notified("interrupt", |said| said["permit"] == *permit);
+    agent.done(
+        "control.complete",
+        json!({"desktop": "d1", "permit": permit}),
+    );
+    person.answer(acquire).expect("granted");
+    assert_eq!(session.status()["control"], "human");
+}
+
 /// L9: a person who goes away while it still drains leaves nothing behind.
 #[test]
 fn a_person_who_leaves_during_the_drain() {

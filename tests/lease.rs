@@ -305,6 +305,28 @@ fn looking_and_asking_go_on_during_a_takeover() {
     holder.give_back();
 }
 
+/// The holder whose time is over may renew once more before it hears of that; this is nothing to be recorded. What
+/// others try is.
+#[test]
+fn the_renewal_that_crosses_a_limit_is_not_recorded() {
+    let session = Session::up();
+    let mut holder = session.take(json!({"maxMs": 1000}));
+    session.event("takeover_timeout");
+    let mut proof = holder.proof();
+    for _ in 0..2 {
+        let refused = holder.wire.refused("control.renew", proof.clone());
+        assert_eq!(refused.code, "lease_stale");
+        assert_eq!(refused.data["limit"], "maximum");
+    }
+    proof["token"] = json!("0".repeat(64));
+    let refused = session.wire().refused("control.renew", proof);
+    assert_eq!(refused.code, "lease_stale");
+    assert!(refused.data["limit"].is_null(), "{refused:?}");
+    let recorded = session.event("call_refused");
+    assert_eq!(recorded["code"], "lease_stale");
+    assert_eq!(session.events("call_refused").len(), 1);
+}
+
 /// One person asks the holder, who gives: no instant of the agent's lies between.
 #[test]
 fn a_holder_hands_over_to_the_person_who_asks() {

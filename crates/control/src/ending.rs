@@ -93,6 +93,14 @@ impl Arbiter {
         }
     }
 
+    /// Which time was over, if that is why this lease is ending now.
+    pub fn ends_by(&self, lease: LeaseId, token: TokenHash) -> Option<TimeoutCause> {
+        match self.state {
+            State::Returning(returning) if returning.lease.is(lease, token) => returning.cause,
+            _ => None,
+        }
+    }
+
     /// Closes a live lease's input as of `at` and begins to flush it.
     pub(crate) fn end(&mut self, at: Moment, end: End, cause: Option<TimeoutCause>, then: Then) {
         let State::Human { lease, .. } = self.state else {

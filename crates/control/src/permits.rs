@@ -43,12 +43,13 @@ impl Permits {
         self.out.retain(|_, permit| permit.owner != owner);
     }
 
-    /// Makes every permit void and names those that were valid until now.
+    /// Makes every permit void and names all that are out: what is still under way since an earlier takeover
+    /// came to nothing has to end for this one too.
     pub(crate) fn void_all(&mut self) -> Vec<PermitId> {
-        self.out
-            .iter_mut()
-            .filter_map(|(id, permit)| std::mem::take(&mut permit.valid).then_some(*id))
-            .collect()
+        for permit in self.out.values_mut() {
+            permit.valid = false;
+        }
+        self.out.keys().copied().collect()
     }
 
     /// Whether the permit is out and valid; `None` if it is not out.

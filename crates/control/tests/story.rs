@@ -218,10 +218,25 @@ fn drain_over_budget_leaves_the_agent_and_no_trace() {
         arbiter.agent_input(at(6000), permit).unwrap_err(),
         Denied::Interrupted
     );
-    let permit = arbiter
+    let later = arbiter
         .permit(at(6000), OWNER)
         .expect("the agent has control");
-    assert!(arbiter.agent_input(at(6000), permit).is_ok());
+    assert!(arbiter.agent_input(at(6000), later).is_ok());
+
+    // Whoever asks next needs both to end.
+    arbiter
+        .acquire(at(7000), request(2))
+        .expect("nobody has control");
+    let flush = FlushId(2);
+    assert_eq!(
+        effects(&mut arbiter),
+        [
+            Effect::Interrupt(permit),
+            Effect::Interrupt(later),
+            Effect::WithdrawPaste,
+            Effect::ReleaseAgent { flush }
+        ]
+    );
 }
 
 #[test]

@@ -76,7 +76,7 @@ impl Manager {
         id: &AgentId,
     ) -> Result<(Vec<AgentId>, String, Option<Native>), Refusal> {
         let mut table = self.inner.table();
-        let entry = table.get(id).ok_or_else(|| refuse::unknown(id))?;
+        let entry = table.known(id)?;
         let Some(work) = &entry.work else {
             return Err(refuse::not_running(id, entry.task.status));
         };

@@ -102,7 +102,7 @@ impl Manager {
         let id = params.id;
         let (status, finished_at, left) = {
             let table = self.inner.table();
-            let entry = table.get(&id).ok_or_else(|| refuse::unknown(&id))?;
+            let entry = table.known(&id)?;
             let task = &entry.task;
             let left = entry.left.as_ref().and_then(|left| left.outcome.clone());
             (task.status, task.finished_at, left)

@@ -5,16 +5,37 @@ use handover_protocol::{AgentId, AgentStatus, ErrorCode, Refusal, RequestId};
 use super::task::json;
 use crate::environment::NotRecorded;
 
-/// There is no such agent.
-pub(crate) fn unknown(id: &AgentId) -> Refusal {
-    Refusal::new(
-        ErrorCode::AgentUnknown,
-        format!(
-            "there is no agent {:?}; `list` shows those there are",
-            id.as_str()
+/// There is no such agent. `named` are agents with that name, and `newest` those there are besides `more`.
+/// Names are told and not taken: several agents may have the same.
+pub(crate) fn unknown(
+    id: &AgentId,
+    named: &[&AgentId],
+    newest: &[&AgentId],
+    more: usize,
+) -> Refusal {
+    let listed = |ids: &[&AgentId]| {
+        let ids: Vec<&str> = ids.iter().map(|id| id.as_str()).collect();
+        ids.join(", ")
+    };
+    let remedy = match (named, newest, more) {
+        ([], [], _) => "the session has none".to_owned(),
+        ([], newest, 0) => format!("the session has {}", listed(newest)),
+        ([], newest, more) => format!("the session has {} and {more} more", listed(newest)),
+        ([only], ..) => format!("that is the name of {only}; give its id"),
+        (several, ..) => format!(
+            "that is the name of {}; give the id of one",
+            listed(several)
         ),
-    )
-    .with("id", id)
+    };
+    let refusal = Refusal::new(
+        ErrorCode::AgentUnknown,
+        format!("there is no agent {:?}: {remedy}", id.as_str()),
+    );
+    let refusal = refusal.with("id", id).with("agents", newest);
+    if named.is_empty() {
+        return refusal;
+    }
+    refusal.with("named", named)
 }
 
 /// The agent does not run.

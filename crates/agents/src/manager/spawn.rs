@@ -253,7 +253,7 @@ impl Inner {
             return Ok(0);
         };
         let limits = &self.settings.limits;
-        let entry = table.get(parent).ok_or_else(|| refuse::unknown(parent))?;
+        let entry = table.known(parent)?;
         let Some(work) = &entry.work else {
             return Err(refuse::not_running(parent, entry.task.status));
         };

@@ -101,7 +101,7 @@ impl Manager {
         when: Option<SteerWhen>,
     ) -> Result<Accepted, Refusal> {
         let mut table = self.inner.table();
-        let entry = table.get(id).ok_or_else(|| refuse::unknown(id))?;
+        let entry = table.known(id)?;
         if let Some(receipt) = entry.steers().and_then(|steers| steers.get(steer_id)) {
             return Ok(Accepted::Known(receipt));
         }
@@ -137,7 +137,7 @@ impl Manager {
         })?;
         let receipt = Arc::new(Receipt::new());
         let Some(work) = table.work_mut(id) else {
-            return Err(refuse::unknown(id));
+            return Err(table.unknown(id));
         };
         if work.steers.open() >= OPEN_STEERS {
             return Err(refuse::queue_full(format!(
@@ -187,7 +187,7 @@ impl Manager {
         table: &Table,
         id: &AgentId,
     ) -> Result<(AgentId, Option<String>), Refusal> {
-        let entry = table.get(id).ok_or_else(|| refuse::unknown(id))?;
+        let entry = table.known(id)?;
         let status = entry.task.status;
         let Some(work) = &entry.work else {
             return Err(refuse::not_running(id, status));

@@ -4,14 +4,19 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use handover_protocol::{
-    AgentId, AgentStatus, DesktopId, RequestId, SteerId, SteerState, SteerWhen, Timestamp, Tokens,
+    AgentId, AgentStatus, DesktopId, Refusal, RequestId, SteerId, SteerState, SteerWhen, Timestamp,
+    Tokens,
 };
 use tokio::sync::{mpsc, watch};
 
 use super::limits::{CLOSED_STEERS, Limits, Rate};
 use super::receipt::{Receipt, is_final};
+use super::refuse;
 use super::task::{Outcome, Task};
 use crate::run::{Launch, Order};
+
+/// Most agents that a refusal names, the newest first.
+const MAX_TOLD: usize = 16;
 
 /// All agents of a session.
 #[derive(Debug)]
@@ -293,6 +298,25 @@ impl Table {
         let order = entry.task.order;
         self.unfinished.remove(&order);
         Some(work)
+    }
+
+    /// The agent of this id.
+    ///
+    /// # Errors
+    /// `agent_unknown`, with the agents that there are.
+    pub fn known(&self, id: &AgentId) -> Result<&Entry, Refusal> {
+        self.get(id).ok_or_else(|| self.unknown(id))
+    }
+
+    /// The refusal of an agent that there is not.
+    pub fn unknown(&self, id: &AgentId) -> Refusal {
+        let newest = || self.agents.values().rev().map(|entry| &entry.task);
+        let is_named = |task: &&Task| task.name == id.as_str();
+        let named = newest().filter(is_named).map(|task| &task.id);
+        let named: Vec<&AgentId> = named.take(MAX_TOLD).collect();
+        let told = newest().map(|task| &task.id);
+        let told: Vec<&AgentId> = told.take(MAX_TOLD).collect();
+        refuse::unknown(id, &named, &told, self.agents.len() - told.len())
     }
 
     /// Those that have not ended, oldest first.

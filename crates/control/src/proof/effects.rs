@@ -15,16 +15,16 @@ impl Referee {
     pub(super) fn effect(&mut self, effect: Effect) -> Result<(), Violation> {
         match effect {
             Effect::Interrupt(permit) => {
-                let valid = self.permits.insert(permit, false);
-                rule(
-                    Rule::C2,
-                    valid == Some(true),
-                    "interrupted a permit that is not valid",
-                )
+                let out = self.permits.insert(permit, false).is_some();
+                rule(Rule::C2, out, "interrupted a permit that is not out")?;
+                let once = self.interrupted.insert(permit);
+                rule(Rule::C2, once, "interrupted a permit twice at once")
             }
             Effect::WithdrawPaste => {
-                let void = self.permits.values().all(|valid| !valid);
-                rule(Rule::C2, void, "a permit outlived the agents' control")?;
+                // Those of an earlier drain that came to nothing too.
+                let interrupted = std::mem::take(&mut self.interrupted);
+                let all = self.permits.keys().all(|it| interrupted.contains(it));
+                rule(Rule::C2, all, "a permit outlived the agents' control")?;
                 if let Some(terms) = self.incoming.take() {
                     let nobody = matches!(self.stage, Stage::Nobody);
                     rule(Rule::C3, nobody, "a takeover began during another")?;

@@ -4,7 +4,10 @@
 //! of what they add up to, and holds the arbiter to it: calls here, effects in
 //! [`super::effects`], and who is admitted after each step in [`super::audit`].
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use super::inputs::Input;
 use crate::{
@@ -118,6 +121,8 @@ pub(super) struct Referee {
     pub(super) pause: Option<PauseReason>,
     /// The permits that are out and whether they were not interrupted.
     pub(super) permits: BTreeMap<PermitId, bool>,
+    /// Those of them that were interrupted at once, while the effects of one step are read.
+    pub(super) interrupted: BTreeSet<PermitId>,
     /// The fence after the agents' last releases, unless it has answered.
     pub(super) agent_fence: Option<FlushId>,
     /// Whom the holder has to answer.
@@ -153,6 +158,7 @@ impl Referee {
             control: Control::Agent,
             pause: None,
             permits: BTreeMap::new(),
+            interrupted: BTreeSet::new(),
             agent_fence: None,
             asker: None,
             next: None,

@@ -23,6 +23,9 @@ use handover_protocol::{
 use crate::callers::{Caller, ConnectionId};
 use crate::system::creds::Sender;
 
+/// Beside `lease_stale`: the limit that has ended the lease. The end is on record.
+pub const LIMIT: &str = "limit";
+
 /// What a call comes to.
 pub trait Answer<T>: Future<Output = Result<T, Refusal>> + Send {}
 impl<T, F: Future<Output = Result<T, Refusal>> + Send> Answer<T> for F {}
@@ -47,7 +50,7 @@ pub trait Desktop: Clone + Send + Sync + 'static {
         caller: &Caller,
         params: ControlAcquireParams,
     ) -> impl Answer<ControlAcquireResult>;
-    /// `control.renew`
+    /// `control.renew`; of the holder of a lease that a limit has ended, the refusal has [`LIMIT`] with it
     fn renew(&self, caller: &Caller, params: LeaseParams) -> impl Answer<ControlRenewResult>;
     /// `control.reclaim`
     fn reclaim(

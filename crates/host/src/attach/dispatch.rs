@@ -22,7 +22,7 @@ use serde_json::Value;
 use tokio::task::JoinSet;
 
 use super::agents;
-use super::boundary::{Agents, Desktop, Session};
+use super::boundary::{Agents, Desktop, LIMIT, Session};
 use super::greeting::Greeting;
 use super::leases::Leases;
 use super::outlets::Outlets;
@@ -150,7 +150,12 @@ pub(super) async fn dispatch<S: Session>(
         Method::ControlRenew => {
             let params: LeaseParams = read_params(method, call.params)?;
             let desktop = shared.find_by_lease(&params.lease_id)?;
-            value(desktop.renew(&call.caller, params).await?)
+            let renewed = desktop.renew(&call.caller, params).await;
+            // Of a holder who has not heard yet that a limit has ended the lease: the end is on record.
+            value(renewed.map_err(|refusal| Refused {
+                recorded: refusal.data.contains_key(LIMIT),
+                refusal,
+            })?)
         }
         Method::ControlGive => {
             let params: LeaseParams = read_params(method, call.params)?;

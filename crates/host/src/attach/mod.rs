@@ -27,7 +27,7 @@ mod subscribe;
 #[cfg(test)]
 mod tests;
 
-pub use boundary::{Agents, Answer, Desktop, Session};
+pub use boundary::{Agents, Answer, Desktop, LIMIT, Session};
 pub use outlets::{Notice, Outlets};
 pub use places::{ConnectionLimits, OPEN_FILES};
 pub use server::{Parts, Server};

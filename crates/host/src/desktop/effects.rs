@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use handover_control::{
     AcquireFailure, Control, Effect, End, Epoch, FlushId, LeaseId, Limit, PauseReason, PermitId,
+    TimeoutCause,
 };
 use handover_protocol::{
     ControlAcquireResult, ControlReturnResult, DesktopId, HandBack, Interrupt, LeaseEnded,
@@ -23,6 +24,7 @@ use super::refuse;
 use super::running::Right;
 use super::survey;
 use super::takeover::{Asker, Holder, Survey, Takeovers, millis};
+use super::terms;
 use crate::attach::Notice;
 use crate::display::X11Error;
 use crate::display::x11::Locks;
@@ -65,13 +67,7 @@ impl Actor {
                 cause,
                 epoch,
                 held,
-            } => self.record_end(
-                lease,
-                end,
-                cause.map(|cause| cause.to_string()),
-                epoch,
-                held,
-            ),
+            } => self.record_end(lease, end, cause, epoch, held),
             Effect::ControlReturned { epoch, after } => self.control_returned(epoch, after),
             Effect::RecordPaused { reason, epoch } => self.record_paused(reason, epoch),
             Effect::RecordResumed { epoch } => {
@@ -161,6 +157,7 @@ impl Actor {
             windows: None,
             locks: Locks::default(),
             ended_by: None,
+            token: terms::hash(&token),
         });
         // Before the answer, after which the person's input may come at once.
         self.publish();
@@ -213,10 +210,15 @@ impl Actor {
         &mut self,
         lease: LeaseId,
         end: End,
-        cause: Option<String>,
+        cause: Option<TimeoutCause>,
         epoch: Epoch,
         held: Duration,
     ) {
+        if let (Some(cause), Some(holder)) = (cause, &self.takeovers.holder)
+            && holder.lease == lease
+        {
+            self.takeovers.timed_out = Some((lease, holder.token, cause));
+        }
         // A takeover that was never granted has an asker in the holder's place.
         let (by, note, windows, locks, ended_by) = match &mut self.takeovers.holder {
             Some(holder) if holder.lease == lease => (
@@ -253,7 +255,7 @@ impl Actor {
             desktop: self.id.clone(),
             lease,
             ended_by,
-            cause,
+            cause: cause.map(|cause| cause.to_string()),
             display: self.input.is_some(),
             locks,
             reports: self.reports.clone(),

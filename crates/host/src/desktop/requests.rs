@@ -63,7 +63,7 @@ impl Actor {
                         expires_in_ms: millis(renewed.expires_in),
                         epoch: renewed.epoch.0,
                     })
-                    .map_err(|refused| self.refused(refused));
+                    .map_err(|refused| self.renewal_refused(lease, refused));
                 answer(reply, result);
             }
             Command::Reclaim {

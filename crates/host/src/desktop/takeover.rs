@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use handover_control::{Control, LeaseId, Phase, Status};
+use handover_control::{Control, LeaseId, Phase, Status, TimeoutCause, TokenHash};
 use handover_protocol::{
     ControlAcquireResult, ControlReturnResult, ControlStatusResult, ForeignClient, Hidden,
     LeaseView, Refusal, ViewerName, Window,
@@ -12,8 +12,9 @@ use tokio::task::JoinHandle;
 
 use super::actor::Actor;
 use super::by::By;
-use super::command::Answer;
+use super::command::{Answer, LeaseProof};
 use super::refuse;
+use crate::attach::LIMIT;
 use crate::display::x11::Locks;
 use crate::system::clock;
 
@@ -62,6 +63,8 @@ pub struct Holder {
     pub(super) locks: Locks,
     /// Who ended the takeover, if somebody did.
     pub(super) ended_by: Option<By>,
+    /// What proves that somebody is this person.
+    pub(super) token: TokenHash,
 }
 
 /// The people around one desktop's takeovers.
@@ -69,6 +72,8 @@ pub struct Holder {
 pub struct Takeovers {
     pub(super) askers: HashMap<LeaseId, Asker>,
     pub(super) holder: Option<Holder>,
+    /// The last lease that ended because a time was over, and which.
+    pub(super) timed_out: Option<(LeaseId, TokenHash, TimeoutCause)>,
     /// Wait for the end of the present takeover.
     pub(super) returners: Vec<Answer<ControlReturnResult>>,
     /// Wait until control is not moving.
@@ -192,6 +197,23 @@ impl Actor {
         for settler in std::mem::take(&mut self.takeovers.settlers) {
             // Whoever asked may have gone.
             let _ = settler.send(Ok(result.clone()));
+        }
+    }
+
+    /// The refusal of a renewal. Its holder may not know yet that a limit has ended the lease, and is told so.
+    pub(super) fn renewal_refused(
+        &self,
+        (lease, token): LeaseProof,
+        refused: handover_control::Refusal,
+    ) -> Refusal {
+        let ended = self.takeovers.timed_out;
+        let ended = ended.filter(|(ended, of, _)| *ended == lease && *of == token);
+        let cause = self.arbiter.ends_by(lease, token);
+        match cause.or(ended.map(|(.., cause)| cause)) {
+            Some(cause @ (TimeoutCause::Idle | TimeoutCause::Maximum)) => {
+                self.refused(refused).with(LIMIT, cause.to_string())
+            }
+            _ => self.refused(refused),
         }
     }
 
