@@ -7,7 +7,8 @@ use std::net::{TcpListener, TcpStream};
 use serde_json::{Value, json};
 
 use crate::support::{
-    DevTools, LONG, Session, attached, cdp_socket, click, eventually, shows, with_browser,
+    DevTools, LONG, Session, attached, cdp_socket, click, clicks_until, eventually, shows,
+    with_browser,
 };
 
 /// A server that answers everything with a small page. Its address.
@@ -117,6 +118,28 @@ fn what_a_person_has_sent_and_a_page_has_said_is_not_told_afterwards() {
     other.value("console.log('later')");
     let said = other.event("Runtime.consoleAPICalled", |_| true);
     assert_eq!(said["args"][0]["value"], "later");
+}
+
+#[test]
+fn a_page_that_an_agent_froze_is_active_for_a_person() {
+    const SET: &str = "Page.setWebLifecycleState";
+    let session = with_browser(
+        "data:text/html,<title>page</title><button style='width:700px;height:400px' \
+         onclick='document.title=`heard ${++heard}`'>go</button><script>heard=0</script>",
+    );
+    let mut stays = attached(&session);
+    for heard in ["heard 1", "heard 2"] {
+        // In the second round whoever froze it has left.
+        let mut leaves = (heard == "heard 2").then(|| attached(&session));
+        let agent = leaves.as_mut().unwrap_or(&mut stays);
+        agent.done(SET, json!({"state": "frozen"}));
+        drop(leaves);
+        let mut holder = session.take(json!({}));
+        let frozen = stays.refused(SET, json!({"state": "frozen"}));
+        assert_eq!(frozen.code, "human_control_active");
+        clicks_until(&session, &holder, (300, 300), heard);
+        holder.give_back();
+    }
 }
 
 /// The pages that there are.

@@ -65,6 +65,9 @@ impl Gate {
             Some(Pending::Left(client)) => self.has_left(client),
             Some(Pending::Released(within)) => self.released(&within),
             Some(Pending::Named(script)) => self.named(&script, message.result),
+            Some(Pending::Look(look)) => self.looked(look, message),
+            Some(Pending::Thaw(thaw)) => self.thaws(thaw, message),
+            Some(Pending::Cover(target)) => self.covered(&target, message),
             Some(Pending::Guard(guard, step)) => self.guard_answered(guard, step, message),
             Some(Pending::Ignored) | None => {}
         }

@@ -148,7 +148,10 @@ impl Gate {
                     target: Some(target),
                     ..
                 },
-            ) => drop(self.built_in.remove(target.as_ref())),
+            ) => {
+                self.built_in.remove(target.as_ref());
+                self.frozen.remove(target.as_ref());
+            }
             _ => {}
         }
     }

@@ -142,6 +142,7 @@ impl Gate {
             return;
         }
         self.release();
+        self.thaw();
         if self.is_busy() {
             self.cut_off();
         }

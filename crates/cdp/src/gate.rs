@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 use crate::built_in::Own;
 use crate::class::{Class, class};
 use crate::documents;
+use crate::frozen;
 use crate::guard::{Guard, Left};
 use crate::message::{
     self, AboutRequest, BAD_PARAMS, Command, FAILED, Flatten, NOT_A_COMMAND, NOT_JSON, Refused,
@@ -88,6 +89,8 @@ pub struct Gate {
     pub(crate) tracing: BTreeMap<String, ClientId>,
     /// Targets that show something of the browser's own, by the browser's names for them.
     pub(crate) built_in: HashMap<String, Own>,
+    /// Targets that clients have frozen, by the browser's names for them, and whether they were shown.
+    pub(crate) frozen: BTreeMap<String, bool>,
     /// Sessions that have begun.
     pub(crate) begun: u64,
     /// By number.
@@ -312,7 +315,11 @@ impl Gate {
             answered: false,
         }));
         let command = message::command(number, &held.method, params, Some(&held.within));
-        self.effects.push_back(Effect::ToBrowser(command));
+        if held.method == frozen::SET {
+            self.set_state(number, &held.within, params, command);
+        } else {
+            self.effects.push_back(Effect::ToBrowser(command));
+        }
     }
 
     /// What a person's requests hold, such as a password that was sent, is not for clients; the browser still

@@ -8,6 +8,7 @@ mod built_in;
 mod class;
 mod documents;
 mod drain;
+mod frozen;
 mod gate;
 mod guard;
 mod message;

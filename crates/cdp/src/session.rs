@@ -6,6 +6,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::documents::NewDocuments;
+use crate::frozen;
 use crate::gate::{ClientId, Permit};
 use crate::message::{OfRequest, Toggle, read};
 use crate::pressed::{self, Pressed};
@@ -33,6 +34,9 @@ const IN_THE_WAY: [&str; 4] = [
 pub(crate) fn can_be_noted(method: &str, params: Option<&RawValue>) -> bool {
     if IN_THE_WAY.contains(&method) {
         return read::<Toggle>(params).is_some();
+    }
+    if method == frozen::SET {
+        return frozen::can_be_noted(params);
     }
     pressed::can_be_noted(method, params)
 }

@@ -6,6 +6,7 @@ use serde_json::value::RawValue;
 
 use crate::documents::Registering;
 use crate::drain::GivenUp;
+use crate::frozen::{Look, Thaw};
 use crate::gate::{ClientId, Permit};
 use crate::guard::Step;
 
@@ -22,6 +23,12 @@ pub(crate) enum Pending {
     Released(String),
     /// It names a script for new documents.
     Named(Registering),
+    /// It tells whether a page is shown that is to be frozen.
+    Look(Look),
+    /// It names the session by which a frozen page is made active again.
+    Thaw(Thaw),
+    /// It names the tab that is before this page for a moment.
+    Cover(String),
     /// It is for this guard.
     Guard(u64, Step),
     /// Nobody waits for it.
@@ -121,6 +128,19 @@ impl Table {
     /// The command whose answer has come.
     pub(crate) fn take(&mut self, number: i64) -> Option<Pending> {
         self.by_number.remove(&u32::try_from(number).ok()?)
+    }
+
+    /// Whether a client's command is unanswered, and no takeover has given it up.
+    pub(crate) fn has(&self, number: u32) -> bool {
+        matches!(self.by_number.get(&number), Some(Pending::Client(asked)) if !asked.answered)
+    }
+
+    /// Removes a client's command that was not sent.
+    pub(crate) fn withdraw(&mut self, number: u32) -> Option<Asked> {
+        match self.by_number.remove(&number) {
+            Some(Pending::Client(asked)) => Some(asked),
+            _ => None,
+        }
     }
 
     /// Clients' commands.

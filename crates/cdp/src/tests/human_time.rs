@@ -239,3 +239,140 @@ fn the_developer_tools_are_nobodys_page() {
     );
     assert_eq!(world.told(ONE)[0]["method"], "Target.detachedFromTarget");
 }
+
+const SET: &str = "Page.setWebLifecycleState";
+
+/// A client sets the state of a page that is, or is not, shown then.
+fn set_state(world: &mut World, session: &str, state: &str, shown: &str) {
+    world.does(
+        ONE,
+        json!({"id": 1, "method": SET, "params": {"state": state}, "sessionId": session}),
+    );
+    let mut asked = world.to_browser.pop().expect("a command");
+    if state == "frozen" {
+        assert_eq!(asked["method"], "Runtime.evaluate");
+        let value = json!({"result": {"type": "string", "value": shown}});
+        world.says(json!({"id": asked["id"], "result": value, "sessionId": session}));
+        asked = world.to_browser.pop().expect("the command itself");
+    }
+    assert_eq!(asked["params"]["state"], state);
+    world.says(json!({"id": asked["id"], "result": {}, "sessionId": session}));
+}
+
+/// What the gate asks of the browser itself, with its number.
+fn asked(world: &mut World) -> Vec<(Value, Value, Value)> {
+    let mut asked = sent(world);
+    asked.retain(|(method, ..)| {
+        method == SET
+            || method
+                .as_str()
+                .is_some_and(|method| method.starts_with("Target."))
+    });
+    asked
+}
+
+#[test]
+fn what_clients_have_frozen_is_active_again_and_nothing_else() {
+    let mut world = World::with_session();
+    for session in ["s2", "s3", "s4", "s5"] {
+        world.attach(ONE, session);
+    }
+    for (session, state, shown) in [
+        ("s1", "frozen", "visible"),
+        // It is hidden by that.
+        ("s1", "frozen", "hidden"),
+        // The browser does not show it again for that.
+        ("s1", "active", ""),
+        ("s2", "frozen", "hidden"),
+        ("s2", "active", ""),
+        ("s4", "frozen", "visible"),
+        ("s5", "frozen", "hidden"),
+    ] {
+        set_state(&mut world, session, state, shown);
+    }
+    world.says(json!({"method": "Target.targetDestroyed", "params": {"targetId": "t-s4"}}));
+    // The one who froze it leaves; it stays frozen.
+    world.says(json!({"method": "Target.detachedFromTarget", "params": {"sessionId": "s1"}, "sessionId": "root-1"}));
+    world.to_browser.clear();
+
+    world.gate.close();
+    world.settle();
+    let attaches = asked(&mut world);
+    let targets: Vec<_> = attaches
+        .iter()
+        .map(|(method, params, _)| (method.clone(), params["targetId"].clone()))
+        .collect();
+    let attach = json!("Target.attachToTarget");
+    assert_eq!(
+        targets,
+        [
+            (attach.clone(), json!("t-s1")),
+            (attach.clone(), json!("t-s5"))
+        ]
+    );
+    let active = |session: &str| {
+        [
+            (json!(SET), json!({"state": "active"})),
+            (
+                json!("Target.detachFromTarget"),
+                json!({"sessionId": session}),
+            ),
+        ]
+    };
+    let activate = (json!("Target.activateTarget"), json!({"targetId": "t-s1"}));
+    let what = |asked: &[(Value, Value, Value)]| -> Vec<(Value, Value)> {
+        let asked = asked.iter();
+        asked
+            .map(|(method, params, _)| (method.clone(), params.clone()))
+            .collect()
+    };
+    // One that was not in front stays behind.
+    world.says(json!({"id": attaches[1].2, "result": {"sessionId": "own5"}}));
+    assert_eq!(what(&asked(&mut world)), active("own5"));
+    world.says(json!({"id": attaches[0].2, "result": {"sessionId": "own1"}}));
+    let begun = asked(&mut world);
+    assert_eq!(what(&begun[..2]), active("own1"));
+    assert_eq!(what(&begun[2..3])[0], activate);
+    assert_eq!(begun[3].0, "Target.createTarget");
+    world.says(json!({"id": begun[3].2, "result": {"targetId": "cover"}}));
+    let close = (json!("Target.closeTarget"), json!({"targetId": "cover"}));
+    assert_eq!(what(&asked(&mut world)), [activate, close]);
+
+    // Once is enough.
+    world.gate.open();
+    world.gate.close();
+    world.settle();
+    assert!(asked(&mut world).is_empty());
+}
+
+#[test]
+fn a_page_is_not_frozen_once_control_is_about_to_leave() {
+    let mut world = World::with_session();
+    let freeze = json!({"id": 7, "method": SET, "params": {"state": "frozen"}, "sessionId": "s1"});
+    let permit = world.does(ONE, freeze);
+    let look = world.to_browser.pop().expect("a question");
+    world.gate.cut_off();
+    world.settle();
+    world.to_browser.clear();
+    assert!(world.gate.is_busy());
+    let value = json!({"result": {"type": "string", "value": "visible"}});
+    world.says(json!({"id": look["id"], "result": value, "sessionId": "s1"}));
+    assert!(world.to_browser.is_empty(), "{:?}", world.to_browser);
+    assert!(world.completed.contains(&permit));
+    assert!(!world.gate.is_busy());
+    let told = world.told(ONE);
+    assert_eq!(told[0]["error"]["data"]["code"], "interrupted_by_human");
+}
+
+#[test]
+fn a_state_that_cannot_be_read_is_not_set() {
+    let mut world = World::with_session();
+    let twice = r#"{"id":1,"method":"Page.setWebLifecycleState","params":{"state":"active","state":"frozen"},"sessionId":"s1"}"#;
+    assert!(matches!(
+        world.gate.from_client(ONE, twice.as_bytes()),
+        crate::Verdict::Done
+    ));
+    world.settle();
+    assert_eq!(world.told(ONE)[0]["error"]["code"], -32602);
+    assert!(world.to_browser.is_empty());
+}
