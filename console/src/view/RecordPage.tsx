@@ -44,7 +44,8 @@ export function RecordPage({ session }: { session: Session }): JSX.Element {
           Open the report
         </a>
       </div>
-      <Filters session={session} filter={filter} onChange={setFilter} />
+      {/* Each changes its own part alone: choices may come faster than they are drawn. */}
+      <Filters session={session} filter={filter} onChange={(some) => setFilter((now) => ({ ...now, ...some }))} />
       <ol class="plain timeline" data-testid="timeline">
         {found.slice(0, shown).map((entry) => {
           if ("gap" in entry) {
@@ -75,7 +76,7 @@ export function RecordPage({ session }: { session: Session }): JSX.Element {
   );
 }
 
-function Filters(props: { session: Session; filter: Filter; onChange: (filter: Filter) => void }): JSX.Element {
+function Filters(props: { session: Session; filter: Filter; onChange: (some: Partial<Filter>) => void }): JSX.Element {
   const { session, filter, onChange } = props;
   const list = session.list.value;
   const agents = (list?.agents ?? []).map(({ id, name }) => ({ value: id, label: cleanLine(name, 40) || id }));
@@ -83,15 +84,15 @@ function Filters(props: { session: Session; filter: Filter; onChange: (filter: F
   const groups = GROUPS.map(({ group, label }) => ({ value: group, label }));
   return (
     <div class="filters" role="group" aria-label="What is shown">
-      <Choice label="Kind" value={filter.group} options={groups} testid="filter-kind" onChange={(group) => onChange({ ...filter, group: group as Group | "" })} />
-      <Choice label="Whose" value={filter.source} options={SOURCES} testid="filter-source" onChange={(source) => onChange({ ...filter, source: source as Source | "" })} />
-      <Choice label="Agent" value={filter.agent} options={agents} testid="filter-agent" onChange={(agent) => onChange({ ...filter, agent })} />
-      <Choice label="Desktop" value={filter.desktop} options={desktops} testid="filter-desktop" onChange={(desktop) => onChange({ ...filter, desktop })} />
+      <Choice label="Kind" value={filter.group} options={groups} testid="filter-kind" onChange={(group) => onChange({ group: group as Group | "" })} />
+      <Choice label="Whose" value={filter.source} options={SOURCES} testid="filter-source" onChange={(source) => onChange({ source: source as Source | "" })} />
+      <Choice label="Agent" value={filter.agent} options={agents} testid="filter-agent" onChange={(agent) => onChange({ agent })} />
+      <Choice label="Desktop" value={filter.desktop} options={desktops} testid="filter-desktop" onChange={(desktop) => onChange({ desktop })} />
       <label class="check">
         <input
           type="checkbox"
           checked={filter.pictures}
-          onChange={(event) => onChange({ ...filter, pictures: event.currentTarget.checked })}
+          onChange={(event) => onChange({ pictures: event.currentTarget.checked })}
           data-testid="filter-pictures"
         />
         with a picture

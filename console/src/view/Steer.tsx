@@ -1,5 +1,5 @@
+import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
 
 import { cleanLine } from "../model/text.ts";
 import { draft, drop, write } from "../state/drafts.ts";
@@ -17,14 +17,14 @@ const WHEN: readonly { value: SteerWhen | ""; label: string }[] = [
 
 /** Says something to an agent that runs. */
 export function Steer({ session, agent }: { session: Session; agent: AgentView }): JSX.Element {
-  // A signal, since what was typed last must not wait for the next frame.
+  // Signals, since what was typed and chosen last must not wait for the next frame.
   const name = `steer/${session.id}/${agent.id}`;
   const text = draft(name);
-  const [when, setWhen] = useState<SteerWhen | "">("");
+  const when = useSignal<SteerWhen | "">("");
   const send = () => {
     const said = text.peek();
     if (said.trim() === "") return;
-    void steer(session, agent.id, said, when === "" ? undefined : when);
+    void steer(session, agent.id, said, when.peek() || undefined);
     drop(name);
   };
   return (
@@ -54,8 +54,8 @@ export function Steer({ session, agent }: { session: Session; agent: AgentView }
         <label>
           <span class="visually-hidden">When it is put to the agent</span>
           <select
-            value={when}
-            onChange={(event) => setWhen(event.currentTarget.value as SteerWhen | "")}
+            value={when.value}
+            onChange={(event) => (when.value = event.currentTarget.value as SteerWhen | "")}
             data-testid="steer-when"
           >
             {WHEN.map(({ value, label }) => (

@@ -90,7 +90,11 @@ export function Confirm(props: {
 }): JSX.Element {
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<string | null>(null);
+  // A second click may come before the button is drawn as one that cannot be clicked.
+  const underWay = useRef(false);
   const confirm = async () => {
+    if (underWay.current) return;
+    underWay.current = true;
     setBusy(true);
     setProblem(null);
     try {
@@ -99,6 +103,7 @@ export function Confirm(props: {
     } catch (thrown) {
       setProblem(Refusal.of(thrown).message);
       setBusy(false);
+      underWay.current = false;
     }
   };
   return (
@@ -149,13 +154,18 @@ export function Act(props: {
   title?: string;
 }): JSX.Element {
   const [busy, setBusy] = useState(false);
+  // As above.
+  const underWay = useRef(false);
   const act = async () => {
+    if (underWay.current) return;
+    underWay.current = true;
     setBusy(true);
     try {
       await props.onAct();
     } catch (thrown) {
       props.onFail(Refusal.of(thrown));
     }
+    underWay.current = false;
     setBusy(false);
   };
   return (
