@@ -62,6 +62,8 @@ pub struct Running {
     started: Instant,
     out: Output,
     err: Output,
+    /// How many bytes of the standard output were looked through for JSON, and what was found.
+    said: Mutex<(usize, Vec<Value>)>,
 }
 
 impl Running {
@@ -88,6 +90,7 @@ impl Running {
             started,
             out,
             err,
+            said: Mutex::default(),
         }
     }
 
@@ -113,27 +116,32 @@ impl Running {
 
     /// The first JSON object it prints that satisfies `wanted`.
     pub fn line(&self, what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
-        eventually(
-            &format!("{what}; said: {}{}", self.out(), self.err()),
-            LONG,
-            || {
-                self.out()
-                    .lines()
-                    .filter_map(|line| serde_json::from_str(line).ok())
-                    .find(|value| wanted(value))
-            },
-        )
+        let asked = Instant::now();
+        loop {
+            if let Some(found) = self.said(&wanted) {
+                return found;
+            }
+            assert!(
+                asked.elapsed() < LONG,
+                "not within {LONG:?}: {what}; said: {}{}",
+                self.out(),
+                self.err()
+            );
+            thread::sleep(Duration::from_millis(5));
+        }
     }
 
-    /// The JSON object in its last line, once that satisfies `wanted`: what it said before may be long, and is
-    /// not read again.
-    pub fn last_line(&self, what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
-        eventually(what, LONG, || {
-            let out = self.out.read.lock().expect("no panic while reading");
-            let whole = out.strip_suffix(b"\n")?;
-            let last = whole.rsplit(|byte| *byte == b'\n').next()?;
-            serde_json::from_slice(last).ok().filter(&wanted)
-        })
+    /// The first such object among those that it has printed so far. No line is read twice: there may be thousands,
+    /// and some are megabytes long.
+    fn said(&self, wanted: impl Fn(&Value) -> bool) -> Option<Value> {
+        let mut said = self.said.lock().expect("no panic while reading");
+        let (read, values) = &mut *said;
+        let out = self.out.read.lock().expect("no panic while reading");
+        while let Some(length) = out[*read..].iter().position(|byte| *byte == b'\n') {
+            values.extend(serde_json::from_slice::<Value>(&out[*read..*read + length]).ok());
+            *read += length + 1;
+        }
+        values.iter().find(|value| wanted(value)).cloned()
     }
 
     /// Waits for its end.

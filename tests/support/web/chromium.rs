@@ -113,7 +113,7 @@ impl Hands {
     fn result(&self, id: u64) -> Value {
         let line = self
             .running
-            .last_line("the browser's answer", |line| line["id"] == id);
+            .line("the browser's answer", |line| line["id"] == id);
         assert!(line["error"].is_null(), "the browser failed: {line}");
         line["result"].clone()
     }
