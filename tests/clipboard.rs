@@ -3,6 +3,9 @@
 use std::time::Duration;
 
 use serde_json::json;
+use x11rb::connection::Connection as _;
+use x11rb::protocol::xproto::{AtomEnum, ConnectionExt as _, PropMode};
+use x11rb::wrapper::ConnectionExt as _;
 
 use crate::support::{LONG, SHORT, Session, Typed, copy, eventually, holds_for, selection};
 
@@ -97,4 +100,45 @@ fn an_agents_paste_restores_the_clipboard() {
     eventually("as before", SHORT, || {
         (selection(&display, "clipboard") == "mine").then_some(())
     });
+}
+
+/// C5: an application has the display to itself when control ends, so nothing can be cleared: the desktop is shown as
+/// unavailable, and the agent is not back before all is cleared.
+#[test]
+fn control_is_not_back_before_the_clipboard_is_cleared() {
+    let session = Session::up();
+    let display = session.display();
+    let mut holder = session.take(json!({}));
+    let x = display.connect();
+    let root = x.setup().roots[0].root;
+    let buffer = AtomEnum::CUT_BUFFER0;
+    x.change_property8(
+        PropMode::REPLACE,
+        root,
+        buffer,
+        AtomEnum::STRING,
+        b"a person's",
+    )
+    .expect("sent");
+    x.grab_server().expect("sent").check().expect("granted");
+    let proof = holder.proof();
+    let returning = holder.wire.send("control.return", proof);
+    eventually("the desktop is shown as unavailable", LONG, || {
+        let status = session.status();
+        (status["control"] == "paused" && status["pauseReason"] == "display_unavailable")
+            .then_some(())
+    });
+    let refused = session.wire().refused("desktop.type", json!({"text": "a"}));
+    assert_eq!(refused.code, "display_unavailable");
+    x.ungrab_server().expect("sent").check().expect("done");
+    if let Err(refused) = holder.wire.answer(returning) {
+        assert_eq!(refused.code, "display_unavailable");
+    }
+    session.becomes("agent", LONG);
+    let left = x
+        .get_property(false, root, buffer, AtomEnum::ANY, 0, 16)
+        .expect("sent")
+        .reply()
+        .expect("a property");
+    assert_eq!(left.value, b"");
 }

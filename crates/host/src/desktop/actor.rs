@@ -15,6 +15,7 @@ use tokio::task::JoinSet;
 
 use super::acting::Acting;
 use super::by::By;
+use super::clearing;
 use super::clipboard::{DisplayClipboard, Happened, Send};
 use super::command::{Command, Report};
 use super::input::{FenceId, Incoming, InputConnection};
@@ -39,6 +40,15 @@ pub(super) struct OutsidePermit {
     pub(super) watching: JoinSet<()>,
 }
 
+/// A flush of the arbiter's that is shown by a fence.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AwaitedFlush {
+    pub(super) fence: FenceId,
+    pub(super) flush: FlushId,
+    /// Whether it is through only when the clipboard on the X side is cleared too.
+    pub(super) clears: bool,
+}
+
 /// The task's state. See the module's description.
 pub(super) struct Actor {
     pub(super) id: DesktopId,
@@ -53,8 +63,10 @@ pub(super) struct Actor {
     /// Since when somebody waits for the agents' permits to end, if anybody does.
     pub(super) waiting_since: Option<Moment>,
     pub(super) takeovers: Takeovers,
-    /// Which flush of the arbiter's each awaited fence shows.
-    pub(super) flushes: Vec<(FenceId, FlushId)>,
+    /// The fences that are to show that the arbiter's flushes are through.
+    pub(super) flushes: Vec<AwaitedFlush>,
+    /// Clears the clipboard after the last flush that ends a takeover; ends when it is dropped.
+    pub(super) clearing: JoinSet<()>,
     /// The viewers there are, and whether a client is connected to each.
     pub(super) viewers: HashMap<ViewerId, bool>,
     pub(super) waiting: WaitingInput,
@@ -167,15 +179,31 @@ impl Actor {
 
     fn fence_answered(&mut self, fence: FenceId) {
         self.acting.fence_answered(fence);
-        let now = clock::now();
-        let arbiter = &mut self.arbiter;
-        self.flushes.retain(|&(awaited, flush)| {
-            let answered = awaited <= fence;
-            if answered {
-                arbiter.flushed(now, flush);
+        let answered: Vec<_> = self
+            .flushes
+            .extract_if(.., |awaited| awaited.fence <= fence)
+            .collect();
+        for awaited in answered {
+            self.through(awaited);
+        }
+    }
+
+    /// All input before a flush is through.
+    fn through(&mut self, awaited: AwaitedFlush) {
+        let flush = awaited.flush;
+        match &self.links.x11 {
+            // Only now, since what the person did last may have put something in.
+            Some(x11) if awaited.clears => {
+                let (x11, reports) = (x11.clone(), self.reports.clone());
+                self.clearing = JoinSet::new();
+                self.clearing.spawn(async move {
+                    clearing::clear(&x11).await;
+                    // The task may have ended.
+                    let _ = reports.send(Report::Cleared(flush));
+                });
             }
-            !answered
-        });
+            _ => self.arbiter.flushed(clock::now(), flush),
+        }
     }
 
     fn clipboard_message(&mut self, message: ClipboardMessage) -> io::Result<()> {
@@ -244,6 +272,7 @@ impl Actor {
         }
         tracing::warn!(desktop = %self.id, %error, "the display is gone");
         self.flushes.clear();
+        self.clearing.abort_all();
         self.arbiter.desktop_gone(clock::now());
         self.acting.gone();
         self.links.hooks.gone(&self.id);

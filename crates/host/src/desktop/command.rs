@@ -1,7 +1,8 @@
 //! What a desktop's task is asked, and what comes back to it.
 
 use handover_control::{
-    AcquireRequest, Epoch, GiveBack, LeaseId, OwnerId, PauseReason, PermitId, TokenHash, ViewerId,
+    AcquireRequest, Epoch, FlushId, GiveBack, LeaseId, OwnerId, PauseReason, PermitId, TokenHash,
+    ViewerId,
 };
 use handover_protocol::{
     ControlAcquireResult, ControlRenewResult, ControlReturnResult, ControlStatusResult, HandBack,
@@ -238,6 +239,8 @@ pub enum Report {
         /// The lock keys.
         locks: Locks,
     },
+    /// The clipboard is cleared, after the input before this flush.
+    Cleared(FlushId),
     /// The call of a relayed server that this permit was for is over.
     CallOver(PermitId),
     /// Lock keys have to be pressed to be as they were before a takeover that

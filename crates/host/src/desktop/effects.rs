@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 
 use handover_store::{NewEvent, Put};
 
-use super::actor::Actor;
+use super::actor::{Actor, AwaitedFlush};
 use super::by::By;
 use super::command::Report;
 use super::links::{HandedBack, Links};
@@ -45,7 +45,7 @@ impl Actor {
                     None => Ok(()),
                 };
                 self.or_lost(released);
-                self.await_flush(flush);
+                self.await_flush(flush, false);
             }
             Effect::RecordStart { lease, epoch } => self.record_start(lease, epoch),
             Effect::Granted { lease, epoch } => self.granted(lease, epoch),
@@ -59,7 +59,7 @@ impl Actor {
                 let send = self.clipboard.offer(String::new());
                 let sent = self.send_clipboard(send);
                 self.or_lost(sent);
-                self.await_flush(flush);
+                self.await_flush(flush, true);
             }
             Effect::RecordEnd {
                 lease,
@@ -102,13 +102,17 @@ impl Actor {
         self.or_lost(released);
     }
 
-    /// Asks the display to show that everything before is through.
-    fn await_flush(&mut self, flush: FlushId) {
+    /// Asks the display to show that everything before is through. `clears`: see [`AwaitedFlush`].
+    fn await_flush(&mut self, flush: FlushId, clears: bool) {
         let Some(input) = &mut self.input else {
             return;
         };
         match input.fence() {
-            Ok(fence) => self.flushes.push((fence, flush)),
+            Ok(fence) => self.flushes.push(AwaitedFlush {
+                fence,
+                flush,
+                clears,
+            }),
             Err(error) => self.lost(&error),
         }
     }
@@ -375,6 +379,7 @@ impl Actor {
                     holder.locks = locks;
                 }
             }
+            Report::Cleared(flush) => self.arbiter.flushed(clock::now(), flush),
             Report::CallOver(permit) => {
                 if self.outside.remove(&permit).is_some() {
                     self.arbiter.complete(clock::now(), permit);
@@ -403,7 +408,7 @@ fn wire_end(end: End) -> handover_protocol::End {
 }
 
 /// The end of a takeover on its way into the record. Input is closed and
-/// flushed already.
+/// flushed already, and the clipboard cleared.
 struct Ending {
     links: Arc<Links>,
     desktop: DesktopId,
@@ -420,10 +425,9 @@ impl Ending {
     /// Takes the picture, compares the windows, and stores the end.
     async fn record(self, mut hand_back: HandBack, before: Option<Vec<Window>>) -> HandBack {
         if self.display {
-            let (screenshot, after, (), ()) = tokio::join!(
+            let (screenshot, after, ()) = tokio::join!(
                 self.picture(),
                 survey::windows(&self.links),
-                survey::clear_clipboard(&self.links),
                 self.restore_locks(),
             );
             hand_back.screenshot = screenshot;

@@ -10,6 +10,7 @@ mod acting;
 mod action;
 mod actor;
 mod by;
+mod clearing;
 mod clipboard;
 mod command;
 mod effects;

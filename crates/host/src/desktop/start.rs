@@ -144,6 +144,7 @@ pub async fn start(
         waiting_since: None,
         takeovers: Takeovers::default(),
         flushes: Vec::new(),
+        clearing: Default::default(),
         viewers: Default::default(),
         waiting: WaitingInput::default(),
         copied: None,

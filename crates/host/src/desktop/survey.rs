@@ -57,14 +57,6 @@ fn command_of(pid: u32) -> Option<String> {
     Some(name.trim_end().to_owned())
 }
 
-/// Empties the clipboard on the X side at the end of a takeover: selections that
-/// are no RFB clipboard, and the cut buffers.
-pub async fn clear_clipboard(links: &Links) {
-    if let Some(x11) = &links.x11 {
-        within(LAST_LOOK_WITHIN, x11.clear_clipboard()).await;
-    }
-}
-
 /// The windows on the display at the end of a takeover, if they can be read.
 pub async fn windows(links: &Links) -> Option<Vec<Window>> {
     within(LAST_LOOK_WITHIN, links.x11.as_ref()?.windows()).await
