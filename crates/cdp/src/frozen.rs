@@ -38,7 +38,8 @@ pub(crate) struct Thaw {
 
 #[derive(Debug, Deserialize)]
 struct Lifecycle<'a> {
-    #[serde(borrow)]
+    /// Without it the browser refuses the command itself.
+    #[serde(borrow, default)]
     state: Cow<'a, str>,
 }
 
