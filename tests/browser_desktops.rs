@@ -67,6 +67,7 @@ fn agents_drive_the_browser_and_in_human_time_nobody_does() {
     }
     client.done("Browser.getVersion", json!({}));
     let recorded = session.event("relay_refused");
+    assert_eq!(recorded["source"], "agent");
     assert_eq!(recorded["tool"], "cdp:Runtime.evaluate");
     assert_eq!(recorded["code"], "human_control_active");
 

@@ -7,6 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::process::Stdio;
 
 use serde_json::{Value, json};
+use tokio_tungstenite::tungstenite::{self, Message};
 
 use crate::support::{LONG, Place, Running, cdp_socket, eventually, with_browser};
 
@@ -122,6 +123,46 @@ fn the_websockets_secret_is_good_for_one_connection_and_for_no_web_page() {
     });
     bridge.kill().expect("it runs");
     bridge.wait().expect("it ends");
+}
+
+/// A program that drives the browser is an agent's, whoever has started it: a person acts in the window.
+#[test]
+fn what_is_refused_on_any_way_in_is_recorded_as_an_agents() {
+    let session = with_browser(PAGE);
+    let waiting = session.start(&["browser", "cdp", "--ws"]);
+    let said = waiting.line("an address", |line| {
+        line["webSocketDebuggerUrl"].is_string()
+    });
+    let address = said["webSocketDebuggerUrl"].as_str().expect("an address");
+    let port = address
+        .strip_prefix("ws://")
+        .and_then(|at| at.split_once('/'));
+    let stream = TcpStream::connect(port.expect("an address").0).expect("it listens");
+    stream.set_read_timeout(Some(LONG)).expect("a timeout");
+    let (mut socket, _) = tungstenite::client(address, stream).expect("a WebSocket");
+    let mut command = session.place.handover();
+    let (streams, mut input) = Running::start_with_input(command.args(["browser", "cdp"]));
+
+    let mut holder = session.take(json!({}));
+    let key = json!({"type": "keyDown", "key": "a"});
+    let ask = json!({"id": 7, "method": "Input.dispatchKeyEvent", "params": key});
+    writeln!(input, "{ask}").expect("it reads");
+    let refused = streams.line("an answer", |line| line["id"] == 7);
+    assert_eq!(refused["error"]["code"], -32050, "{refused}");
+    socket
+        .send(Message::text(ask.to_string()))
+        .expect("it reads");
+    let refused = socket.read().expect("an answer").into_text().expect("text");
+    assert!(refused.contains("human_control_active"), "{refused}");
+    let recorded = eventually("both are on record", LONG, || {
+        let refused = session.events("relay_refused");
+        (refused.len() == 2).then_some(refused)
+    });
+    for event in recorded {
+        assert_eq!(event["source"], "agent", "{event}");
+        assert_eq!(event["tool"], "cdp:Input.dispatchKeyEvent", "{event}");
+    }
+    holder.give_back();
 }
 
 #[test]

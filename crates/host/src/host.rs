@@ -287,7 +287,9 @@ async fn serve(options: &HostOptions, ready: impl FnOnce(&Ready)) -> Result<(), 
     let admit_to_browser = {
         let callers = callers.clone();
         move |sender, accepted| {
-            let caller = callers.identify(sender, ConnectionId(0), accepted)?;
+            let mut caller = callers.identify(sender, ConnectionId(0), accepted)?;
+            // A person acts in the window; the protocol is for agents, whoever has started their program.
+            caller.give_up_power();
             match caller.kind {
                 CallerKind::Human { .. } | CallerKind::Agent { .. } => Ok(caller),
                 CallerKind::App { .. } => Err(Refusal::new(

@@ -10,7 +10,7 @@ use handover_protocol::{
 use sha2::{Digest, Sha256};
 use tokio::task::AbortHandle;
 
-use crate::callers::{Caller, CallerKind};
+use crate::callers::Caller;
 
 /// Longest client name that is kept, in characters.
 const MAX_NAME: usize = 100;
@@ -81,9 +81,8 @@ impl Greeting {
     pub(super) fn apply(&self, caller: &mut Caller) {
         let state = self.state();
         caller.via.clone_from(&state.via);
-        if state.as_agent && matches!(caller.kind, CallerKind::Human { .. }) {
-            caller.kind = CallerKind::Agent { id: None };
-            caller.marked = None;
+        if state.as_agent {
+            caller.give_up_power();
         }
     }
 

@@ -89,6 +89,17 @@ pub struct Caller {
     pub marked: Option<String>,
 }
 
+impl Caller {
+    /// A person's program that gives up what only a person may do is an agent of no name. Others stay what
+    /// they are.
+    pub fn give_up_power(&mut self) {
+        if matches!(self.kind, CallerKind::Human { .. }) {
+            self.kind = CallerKind::Agent { id: None };
+            self.marked = None;
+        }
+    }
+}
+
 /// Tells callers apart. One per host, shared by all its connections.
 #[derive(Debug)]
 pub struct Callers {
