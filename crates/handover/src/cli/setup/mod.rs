@@ -71,7 +71,7 @@ struct Setup {
     servers: Vec<Server>,
     diff: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    note: Option<&'static str>,
+    note: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -127,6 +127,14 @@ pub fn run(args: &Args, context: &Context) -> Result<(), Failure> {
         Means::Servers(_) => Ours::Entries { command: &command },
         Means::File(text) => Ours::File(text),
     };
+    let note = match means {
+        Means::Servers(format) if args.remove => left(&format.left(after)),
+        _ => args
+            .program
+            .note(args.scope)
+            .filter(|_| !args.remove)
+            .map(str::to_owned),
+    };
     let diff = shown::diff(&path, original.text(), after, ours);
     let servers = match means {
         Means::Servers(_) if !args.remove => {
@@ -155,9 +163,21 @@ pub fn run(args: &Args, context: &Context) -> Result<(), Failure> {
         backup,
         servers,
         diff,
-        note: args.program.note(args.scope).filter(|_| !args.remove),
+        note,
     };
     context.print(&setup, |setup| render(setup, args.remove))
+}
+
+/// That what its owner has written stays.
+fn left(servers: &[(edit::Server, edit::Place)]) -> Option<String> {
+    let one = |(server, at): &(edit::Server, edit::Place)| {
+        format!("`{}` (line {})", server.name, at.line)
+    };
+    let servers: Vec<String> = servers.iter().map(one).collect();
+    (!servers.is_empty()).then(|| {
+        let servers = servers.join(" and ");
+        format!("{servers} stays: it is written as dotted keys, which this never writes. Take it out by hand.")
+    })
 }
 
 /// What starts this program: its name if that is found on `PATH`, since it then outlives an update, else
@@ -190,7 +210,10 @@ fn render(setup: &Setup, remove: bool) -> String {
     let path = plain(&setup.path.to_string_lossy());
     if setup.action == Action::None {
         let state = if remove { "has nothing" } else { "has all" };
-        return format!("Nothing to do: {path} {state} that this puts there.\n");
+        // What is put there is known to whoever has it.
+        let note = setup.note.iter().filter(|_| remove);
+        let note = note.fold(String::new(), |text, note| text + note + "\n");
+        return format!("Nothing to do: {path} {state} that this puts there.\n{note}");
     }
     let mut text = plain_lines(&setup.diff);
     text.push_str(&match (setup.written, setup.action) {
@@ -211,7 +234,7 @@ fn render(setup: &Setup, remove: bool) -> String {
         text.push_str(&format!("; {way} to make this change"));
     }
     text.push_str(".\n");
-    if let Some(note) = setup.note {
+    if let Some(note) = &setup.note {
         text.push_str(&format!("{note}\n"));
     }
     text

@@ -162,6 +162,8 @@ fn opencode(directory: &Path) -> PathBuf {
 mod tests {
     use std::fs;
 
+    use clap::Parser;
+
     use super::*;
 
     fn file(program: Program, scope: Scope, set: &[(&str, &Path)]) -> PathBuf {
@@ -268,5 +270,27 @@ mod tests {
         };
         assert!(Program::Codex.file(Scope::User, &places).is_err());
         assert!(Program::Codex.file(Scope::Project, &places).is_ok());
+    }
+
+    #[test]
+    fn every_command_that_the_skill_names_is_one() {
+        let Means::File(skill) = Program::Pi.means() else {
+            panic!("no skill");
+        };
+        // What stands between two backticks.
+        let spans = skill.split('`').skip(1).step_by(2);
+        let commands: Vec<_> = spans.filter(|span| span.starts_with("handover ")).collect();
+        assert!(commands.len() > 10, "{commands:?}");
+        for command in commands {
+            let words = command.split_whitespace().map(|word| match word {
+                "X" | "Y" | "STEPS" => "7",
+                word => word,
+            });
+            if let Err(error) = crate::cli::Cli::try_parse_from(words) {
+                panic!("`{command}`: {error}");
+            }
+        }
+        // A part of one would have to be put together by whoever reads it.
+        assert!(!skill.contains("`takeover"), "{skill}");
     }
 }

@@ -72,6 +72,7 @@ impl Json {
         Ok(Some(Entry {
             start: entry.range.start,
             ours: self.ours(&entry.value, server),
+            by_owner: false,
         }))
     }
 

@@ -126,6 +126,8 @@ pub struct Entry {
     start: usize,
     /// What it runs and where that is written, if it is our server whatever else it sets.
     ours: Option<(String, Range<usize>)>,
+    /// It is written in a way in which this never writes one, and cannot take one out: it is its owner's.
+    by_owner: bool,
 }
 
 impl Format {
@@ -185,8 +187,8 @@ impl Format {
         Ok(Change::Write(format!("{mark}{added}")))
     }
 
-    /// The text without our server: what it was before [`Format::add`] if only that was done to it. `force`
-    /// also takes out a server of our name that is none of ours.
+    /// The text without our server: what it was before [`Format::add`] if only that was done to it. What its owner
+    /// has written, in a way of their own, stays. `force` also takes out a server of our name that is none of ours.
     pub fn remove(
         self,
         text: Option<&str>,
@@ -201,6 +203,7 @@ impl Format {
             return Ok(Change::Nothing);
         };
         let before = match &entry.ours {
+            Some(_) if entry.by_owner && !force => return Ok(Change::Nothing),
             Some((command, _)) if text == self.fresh(server, command) => {
                 return Ok(Change::Delete);
             }
@@ -217,6 +220,16 @@ impl Format {
         };
         self.confirm(&removed, server, None)?;
         Ok(Change::Write(format!("{mark}{removed}")))
+    }
+
+    /// Those of our servers that [`Format::remove_all`] has left to their owner, each with its place.
+    pub fn left(self, text: Option<&str>) -> Vec<(Server, Place)> {
+        let (_, text) = byte_order_mark(text.unwrap_or_default());
+        let place = |server: Server| {
+            let entry = self.find(text, server).ok().flatten()?;
+            Some((server, Place::of(text, entry.start)))
+        };
+        SERVERS.into_iter().filter_map(place).collect()
     }
 
     /// The text that [`Format::insert`] made this one of, if it did: found by doing it again.

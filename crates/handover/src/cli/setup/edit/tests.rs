@@ -206,6 +206,35 @@ fn servers_in_one_line_of_toml_stay_in_it() {
 }
 
 #[test]
+fn dotted_keys_are_their_owners() {
+    let dotted =
+        "mcp_servers.handover.command = \"handover\"\nmcp_servers.handover.args = [\"mcp\"]\n";
+    for owners in [
+        format!("{dotted}\n[a]\nb = 1\n"),
+        format!(
+            "[a]\nb = 1\n\n[mcp_servers]\n{}",
+            dotted.replace("mcp_servers.", "")
+        ),
+        "mcp_servers = { handover.command = \"handover\", handover.args = [\"mcp\"] }\n".to_owned(),
+        dotted
+            .replace("handover.", "handover-browser.")
+            .replace("[\"mcp\"]", "[\"browser\", \"mcp\"]"),
+    ] {
+        let Ok(Change::Write(both)) = Format::Toml.add_all(Some(&owners), "handover", false) else {
+            panic!("nothing to write: {owners}");
+        };
+        let removed = Format::Toml.remove_all(Some(&both), false);
+        assert_eq!(removed, Ok(Change::Write(owners.clone())), "{both}");
+        let again = Format::Toml.remove_all(Some(&owners), false);
+        assert_eq!(again, Ok(Change::Nothing), "{owners}");
+        assert_eq!(Format::Toml.left(Some(&owners)).len(), 1, "{owners}");
+        // By force too it takes a person.
+        let forced = Format::Toml.remove_all(Some(&both), true).unwrap_err();
+        assert!(forced.to_string().contains("take it out"), "{forced}");
+    }
+}
+
+#[test]
 fn an_empty_file_is_where_programs_begin() {
     for text in ["", "\n", " \n\n"] {
         let written = added(CLAUDE, text);

@@ -33,6 +33,7 @@ pub fn find(text: &str, server: Server) -> Result<Option<Entry>, Problem> {
     Ok(Some(Entry {
         start: start.map_or(0, |span| span.start),
         ours: ours(entry, server),
+        by_owner: is_dotted(entry),
     }))
 }
 
@@ -178,6 +179,15 @@ fn ours(entry: &Item, server: Server) -> Option<(String, Range<usize>)> {
     let args = args.iter().map(|arg| arg.as_str().unwrap_or_default());
     let (name, at) = (command.as_str()?, command.span()?);
     is_ours(server, name, args).then(|| (name.to_owned(), at))
+}
+
+/// Whether it is written as dotted keys: `handover.command = …`.
+fn is_dotted(entry: &Item) -> bool {
+    match entry {
+        Item::Table(table) => table.is_dotted(),
+        Item::Value(Value::InlineTable(table)) => table.is_dotted(),
+        Item::None | Item::Value(_) | Item::ArrayOfTables(_) => false,
+    }
 }
 
 /// Where a table and those in it are written, each from its header to its last value.
