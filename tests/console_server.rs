@@ -65,6 +65,13 @@ fn a_link_lets_one_browser_in_once() {
             "{ahead}"
         );
     }
+    // Nor what a page of another site shows or asks for by itself.
+    for mode in ["no-cors", "cors", "same-origin", "websocket"] {
+        let fields = [("Sec-Fetch-Site", "cross-site"), ("Sec-Fetch-Mode", mode)];
+        let reply = console.request("GET", &link, &[&[host][..], &fields].concat());
+        let answer = (reply.status, reply.field("set-cookie"));
+        assert_eq!(answer, (403, None), "{mode}");
+    }
     let reply = console.request("HEAD", &link, &[host]);
     assert_eq!((reply.status, reply.field("set-cookie")), (403, None));
     assert!(reply.body.is_empty());

@@ -93,7 +93,11 @@ async fn open(
     // Whoever looks ahead does not want to go in.
     let ahead = ["sec-purpose", "purpose", "x-moz", "x-purpose"];
     let ahead = ahead.iter().any(|name| headers.contains_key(*name));
-    if method != Method::GET || ahead {
+    // A picture or a script of another site's page asks for it too. What says nothing of it is no browser, or an
+    // old one.
+    let modes = headers.get_all("sec-fetch-mode").iter();
+    let mut elsewhere = modes.filter(|mode| mode.as_bytes() != b"navigate");
+    if method != Method::GET || ahead || elsewhere.next().is_some() {
         return pages::unopened();
     }
     let Ok(cookie) = Secret::generate() else {

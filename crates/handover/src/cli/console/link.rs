@@ -15,7 +15,8 @@ use crate::console::{self, Ask, LINK_TIMES};
 pub struct Args {
     /// The desktop that the link opens, and nothing else; without one it opens everything
     desktop: Option<DesktopId>,
-    /// How long it is good for, from a second to a day; what it opened ends then too, if it is one desktop
+    /// How long it can be opened, from a second to a day; what it opened ends then too if it is one desktop,
+    /// and else with the console
     #[arg(long = "for", value_name = "DURATION", value_parser = good_for, default_value = "10m")]
     good_for: Duration,
 }
@@ -45,11 +46,11 @@ pub fn run(args: Args, context: &Context) -> Result<(), Failure> {
         let until = link.expires_at;
         match &link.desktop {
             Some(desktop) => format!(
-                "{}\nIt opens {desktop} alone, once, and until {until}.\n",
+                "{}\nIt opens {desktop} alone, once. It can be opened until {until}; what it opened ends then too.\n",
                 link.url
             ),
             None => format!(
-                "{}\nIt opens everything, once, and until {until}.\n",
+                "{}\nIt opens everything, once. It can be opened until {until}; what it opened stays open for as long as the console runs.\n",
                 link.url
             ),
         }
