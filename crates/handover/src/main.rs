@@ -11,6 +11,7 @@ mod overview;
 mod relay;
 mod streams;
 mod top;
+mod which;
 
 use std::process::ExitCode;
 

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::duration;
 use super::text::{plain, plain_lines};
+use crate::which;
 
 /// Exit status of a usage error.
 pub const USAGE: u8 = 2;
@@ -63,6 +64,12 @@ impl Failure {
         if let Value::Object(members) = result {
             self.extra = members;
         }
+        self
+    }
+
+    /// The same with `how` this command is told which desktop it is about, if that is what was left open.
+    pub fn with_way_to_desktop(mut self, how: impl FnOnce() -> Option<String>) -> Self {
+        self.refusal = which::desktop(self.refusal, how);
         self
     }
 

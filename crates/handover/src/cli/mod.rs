@@ -177,7 +177,9 @@ fn run(args: Vec<OsString>) -> ExitCode {
     // not allow it, nothing is worse than before.
     let _ = handover_host::system::prctl::forbid_dumps();
     let speaks_a_protocol = cli.command.speaks_a_protocol();
-    match dispatch(cli.command, &context) {
+    let done = dispatch(cli.command, &context)
+        .map_err(|failure| failure.with_way_to_desktop(|| usage::way_to_desktop(&args)));
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) if speaks_a_protocol => failure.report_aside(context.json),
         Err(failure) => failure.report(context.json),

@@ -61,6 +61,25 @@ fn message(error: &clap::Error, args: &[OsString]) -> String {
         .join(" ")
 }
 
+/// How the command of these arguments is told which desktop it is about.
+pub fn way_to_desktop(args: &[OsString]) -> Option<String> {
+    let mut command = &super::Cli::command();
+    let all = command.clone().try_get_matches_from(args).ok()?;
+    let (mut matches, mut words) = (&all, command.get_name().to_owned());
+    while let Some((name, below)) = matches.subcommand() {
+        command = command.find_subcommand(name)?;
+        words.push_str(&format!(" {name}"));
+        matches = below;
+    }
+    let mut arguments = command.get_arguments();
+    let desktop = arguments.find(|argument| argument.get_id() == "desktop")?;
+    Some(if desktop.is_positional() {
+        format!("name one, as in `{words} D`")
+    } else {
+        "name one with `--desktop D`".to_owned()
+    })
+}
+
 /// The words before any text: `desktop type`, `agent run`, `steer`.
 fn commands(args: &[OsString]) -> impl Iterator<Item = &str> {
     let words = args.iter().skip(1).filter_map(|word| word.to_str());
@@ -121,6 +140,31 @@ mod tests {
     fn messages() {
         insta::assert_snapshot!(told("handover desktop click 1"), @"the following required arguments were not provided: <Y>");
         insta::assert_snapshot!(told("handover desktop click 1 hello"), @"invalid value 'hello' for '<Y>': invalid digit found in string");
+    }
+
+    #[test]
+    fn each_command_is_told_its_desktop_in_its_own_way() {
+        let way = |line: &str| {
+            let args: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            way_to_desktop(&args)
+        };
+        for line in [
+            "handover desktop launch -- xterm",
+            "handover desktop screenshot",
+            "handover browser cdp",
+            "handover --json browser mcp",
+            "handover relay -- server",
+        ] {
+            assert_eq!(way(line).as_deref(), Some("name one with `--desktop D`"));
+        }
+        for (line, words) in [
+            ("handover takeover status", "handover takeover status D"),
+            ("handover --json watch --control", "handover watch D"),
+            ("handover pause", "handover pause D"),
+        ] {
+            assert_eq!(way(line), Some(format!("name one, as in `{words}`")));
+        }
+        assert_eq!(way("handover list"), None);
     }
 
     #[test]

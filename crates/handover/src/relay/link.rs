@@ -19,6 +19,7 @@ use tokio::sync::{Mutex, Semaphore, mpsc};
 use tokio::time::sleep;
 
 use super::call::Permit;
+use crate::which;
 
 /// How the relay introduces itself.
 const CLIENT: &str = "relay";
@@ -239,7 +240,9 @@ async fn call<P: Serialize, R: DeserializeOwned>(
                 ErrorCode::SessionUnknown,
                 "the session's host has ended, so nothing may act",
             ),
-            error => error.into(),
+            error => which::desktop(error.into(), || {
+                Some("start the relay with `--desktop D`".to_owned())
+            }),
         })
 }
 
