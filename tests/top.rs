@@ -469,9 +469,31 @@ fn one_frame_for_scripts() {
 
     // A host that is stopped is told of, and does not hold up the others.
     signal(session.host(), Signal::STOP);
-    let silent = session.cli(&["top", "--once", "--timeout", "1s"]).done();
-    signal(session.host(), Signal::CONT);
-    assert_ne!(silent["sessions"][0]["state"], "live", "{silent}");
+    let host = session.host();
+    let once = |arguments: &[&str]| {
+        let mut command = session.place.handover();
+        command
+            .args(arguments)
+            .args(["top", "--once", "--timeout", "1s"]);
+        Running::start(&mut command).finish(LONG)
+    };
+    let way_on = format!("kill -CONT {host}");
+    let silent = once(&[]);
+    assert_eq!(silent.code, 1, "{silent:?}");
+    assert!(silent.out.contains("handover  no answer: 1"), "{silent:?}");
+    assert!(!silent.out.contains("nothing needs you"), "{silent:?}");
+    assert!(silent.err.contains(&way_on), "{silent:?}");
+    let silent = once(&["--json"]);
+    assert_eq!(silent.code, 1, "{silent:?}");
+    let model = silent.json();
+    assert_eq!(model["sessions"][0]["state"], "lost", "{model}");
+    assert_eq!(model["error"]["code"], "timeout", "{model}");
+    for command in ["list", "watch"] {
+        let asked = session.cli(&[command, "--timeout", "1s"]);
+        let message = asked.json()["error"]["message"].to_string();
+        assert!(message.contains(&way_on), "{command}: {message}");
+    }
+    signal(host, Signal::CONT);
 
     let screen =
         Running::start(session.place.handover().arg("top")).finish(Duration::from_secs(20));

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use handover_host::session::{SessionState, SessionSummary};
 use handover_host::system::dirs::Roots;
+use handover_protocol::client::ClientError;
 use handover_protocol::{ErrorCode, Manifest, SessionId};
 use serde_json::{Value, json};
 
@@ -30,6 +31,29 @@ pub fn socket(context: &Context) -> Result<PathBuf, Failure> {
         Some(path) => Ok(path.clone()),
         None => Ok(PathBuf::from(manifest(context)?.socket_path)),
     }
+}
+
+/// Why nothing came of a call on the host behind `socket`, and what to do if it does not answer.
+pub fn unanswered(socket: &Path, error: ClientError) -> Failure {
+    let is_silent = matches!(error, ClientError::Timeout { .. });
+    let failure = Failure::from(error);
+    let is_it = |host: &Manifest| Path::new(&host.socket_path) == socket;
+    match live().into_iter().find(is_it).filter(|_| is_silent) {
+        Some(host) => {
+            let (said, pid) = (failure.message(), host.pid);
+            let message = format!(
+                "{said}: its process {pid} is stopped or overloaded; {}",
+                way_on(pid)
+            );
+            Failure::new(failure.code(), message).with("pid", pid)
+        }
+        None => failure,
+    }
+}
+
+/// What to do about a host that does not answer.
+pub fn way_on(pid: u32) -> String {
+    format!("if it was stopped, `kill -CONT {pid}` lets it go on")
 }
 
 /// The live session that the options, the environment and the directory choose.

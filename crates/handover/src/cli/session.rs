@@ -36,7 +36,8 @@ impl Session {
 
     /// Connects to the host behind `socket`.
     pub async fn at(socket: &Path, context: &Context) -> Result<Self, Failure> {
-        Ok(Self::connect(socket, context.timeout, context.patience).await?)
+        let connected = Self::connect(socket, context.timeout, context.patience).await;
+        connected.map_err(|error| discover::unanswered(socket, error))
     }
 
     /// The same, for those who tell a lost connection from a refusal.

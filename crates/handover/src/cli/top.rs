@@ -108,14 +108,36 @@ async fn print_once(
     let limit = context.explicit_timeout.unwrap_or(ANSWERED_WITHIN);
     let mut overview = Overview::default();
     once::gather(&mut feed, &mut overview, expected, limit).await;
+    let silent = once::unanswered(&mut overview, limit);
+    let model = once::Model::of(&overview);
     if context.json {
-        return context.print(&once::Model::of(&overview), |_| String::new());
+        return match not_whole(&silent) {
+            None => context.print(&model, |_| String::new()),
+            Some(failure) => Err(failure.beside(serde_json::to_value(&model).unwrap_or_default())),
+        };
     }
     let now = Now {
         ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
         wall: list::now(),
     };
-    print_text(&once::text(&overview, now, columns()))
+    print_text(&once::text(&overview, now, columns()))?;
+    not_whole(&silent).map_or(Ok(()), Err)
+}
+
+/// What is missing from a frame without these hosts, if there are any.
+fn not_whole(silent: &[Manifest]) -> Option<Failure> {
+    let one = |host: &Manifest| {
+        let (id, name, pid) = (&host.session_id, clean(&host.name), host.pid);
+        format!(
+            "the host of {name} ({id}), process {pid}, does not answer; {}",
+            discover::way_on(pid)
+        )
+    };
+    let hosts: Vec<String> = silent.iter().map(one).collect();
+    (!hosts.is_empty()).then(|| {
+        let message = format!("not all is shown: {}", hosts.join("; "));
+        Failure::new(ErrorCode::Timeout, message)
+    })
 }
 
 /// How wide a frame is to be: what `COLUMNS` says, else the terminal.

@@ -51,6 +51,8 @@ pub struct Tally {
     pub held: usize,
     /// Desktops on which nobody may act.
     pub paused: usize,
+    /// Sessions whose hosts do not answer: what they said last is counted.
+    pub silent: usize,
 }
 
 /// All sessions of this user. Times are in milliseconds of one clock that the caller chooses and that
@@ -148,6 +150,7 @@ impl Overview {
                     .count()
             };
             tally.sessions += 1;
+            tally.silent += usize::from(matches!(session.link, Link::Lost(_)));
             tally.needs += session.needs();
             tally.agents += agents.clone().count();
             tally.running += agents

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use handover_protocol::{AgentView, DesktopView, RequestView};
+use handover_protocol::{AgentView, DesktopView, Manifest, RequestView};
 use serde::Serialize;
 use tokio::time::Instant;
 
@@ -11,7 +11,8 @@ use super::draw::{bars, tree};
 use super::paint::Paint;
 use super::rows::{self, Choice};
 use super::text::{cut, width, wrap};
-use crate::overview::{Feed, Link, Of, Overview, Session, Tally, Whom};
+use crate::cli::duration;
+use crate::overview::{Feed, Link, News, Of, Overview, Session, Tally, Whom};
 
 /// The fewest columns that a frame is made for.
 const FEWEST_COLUMNS: usize = 40;
@@ -43,6 +44,22 @@ pub async fn gather(feed: &mut Feed, overview: &mut Overview, expected: usize, l
         let now = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
         overview.hear(&id, news, now);
     }
+}
+
+/// Marks the hosts that have not answered within `limit`. All that do not answer: if there are any, the frame is
+/// not whole.
+pub fn unanswered(overview: &mut Overview, limit: Duration) -> Vec<Manifest> {
+    let waited_for = |session: &&Session| session.link == Link::Connecting;
+    let sessions = overview.sessions().into_iter().filter(waited_for);
+    let waited_for: Vec<_> = sessions.map(|session| session.id().clone()).collect();
+    let within = duration::show(duration::ms(limit));
+    for id in waited_for {
+        let silent = format!("the host did not answer within {within}");
+        overview.hear(&id, News::Lost(silent), 0);
+    }
+    let sessions = overview.sessions().into_iter();
+    let silent = sessions.filter(|session| matches!(session.link, Link::Lost(_)));
+    silent.map(|session| session.manifest.clone()).collect()
 }
 
 fn has_answered(overview: &Overview, expected: usize) -> bool {
@@ -180,7 +197,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::overview::News;
     use crate::overview::testing::{event, list, manifest};
 
     fn frame(agent: &str, said: &[String], columns: usize) -> String {
@@ -225,9 +241,20 @@ mod tests {
         hear(News::Connected(serde_json::from_value(caller).unwrap()));
         assert!(!has_answered(&overview, 1));
         assert_eq!(Model::of(&overview).sessions[0].state, "connecting");
+        let silent = unanswered(&mut overview, Duration::from_secs(5));
+        assert_eq!(silent.len(), 1);
+        let wall = Timestamp(0);
+        let shown = text(&overview, Now { ms: 0, wall }, 100);
+        assert!(
+            shown.contains("handover  no answer: 1  1 session"),
+            "{shown}"
+        );
+        let row = "no answer: the host did not answer within 5.0 s";
+        assert!(shown.contains(row), "{shown}");
         overview.hear(&"s1".into(), News::Listed(Box::new(list("s1"))), 0);
         assert!(has_answered(&overview, 1));
         assert_eq!(Model::of(&overview).sessions[0].state, "live");
+        assert!(unanswered(&mut overview, Duration::from_secs(5)).is_empty());
     }
 
     #[test]

@@ -19,11 +19,12 @@ pub fn header(tally: Tally, paint: Paint, room: usize) -> Line<'static> {
         format!("{n} {word}{s}")
     };
     let mut spans = vec![Span::styled("handover", paint.title())];
-    let needs = match tally.needs {
-        0 => Span::styled("  nothing needs you", paint.dim()),
-        needs => Span::styled(format!("  needs you: {needs}"), paint.alert()),
-    };
-    spans.push(needs);
+    spans.push(match (tally.needs, tally.silent) {
+        (0, 0) => Span::styled("  nothing needs you", paint.dim()),
+        // What they need is not known.
+        (0, silent) => Span::styled(format!("  no answer: {silent}"), paint.trouble()),
+        (needs, _) => Span::styled(format!("  needs you: {needs}"), paint.alert()),
+    });
     let mut counts = format!("  {}", count(tally.sessions, "session"));
     counts.push_str(&format!("  {}", count(tally.agents, "agent")));
     if tally.running > 0 {
