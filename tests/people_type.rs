@@ -47,6 +47,20 @@ fn the_characters_of_ones_own_keyboard() {
     holder.give_back();
 }
 
+/// The first key of a display too, after which it takes its keyboard mapping anew.
+#[test]
+fn the_first_key_of_a_display() {
+    let session = Session::up();
+    let typed = Typed::start(&session);
+    let mut holder = session.take(json!({}));
+    for keysym in [0xE9, 0x20AC] {
+        holder.viewer.key(keysym, true);
+        holder.viewer.key(keysym, false);
+    }
+    typed.becomes("é€");
+    holder.give_back();
+}
+
 /// Ctrl with a letter is one thing to an application.
 #[test]
 fn keys_held_together() {

@@ -5,8 +5,15 @@ use std::fs;
 use std::thread;
 
 use serde_json::{Value, json};
+use x11rb::protocol::xproto::{ConnectionExt as _, Keycode};
 
 use crate::support::{LONG, Place, Recorder, Session, Typed, eventually};
+
+/// The keysym of the left Shift key.
+const SHIFT: u32 = 0xFFE1;
+
+/// The key right of T of a display.
+const Y_KEYCODE: Keycode = 29;
 
 /// Texts of each kind and of each length class, one after the other into one terminal.
 #[test]
@@ -35,6 +42,63 @@ fn text_arrives_exactly() {
     }
 }
 
+/// K3: the first key that a display ever gets, after which it takes its keyboard mapping anew, is no exception.
+#[test]
+fn the_first_text_of_a_display_arrives() {
+    let session = Session::up();
+    let typed = Typed::start(&session);
+    let recorder = Recorder::everything(&session.display());
+    let mut agent = session.wire();
+    agent.done("desktop.type", json!({"text": "ü €é", "method": "keys"}));
+    typed.becomes("ü €é");
+    eventually("nothing stays pressed", LONG, || {
+        recorder.held().is_empty().then_some(())
+    });
+    assert_eq!(recorder.presses(SHIFT), 0, "{:?}", recorder.seen());
+}
+
+/// The same for a key by name.
+#[test]
+fn the_first_key_of_a_display_arrives() {
+    let session = Session::up();
+    let typed = Typed::start(&session);
+    let mut agent = session.wire();
+    agent.done("desktop.key", json!({"keys": "eacute"}));
+    typed.becomes("é");
+}
+
+/// Whatever keyboard layout a program chooses meanwhile, what is typed is exact, or refused before any of it is.
+#[test]
+fn text_arrives_after_a_change_of_the_layout() {
+    let session = Session::up();
+    let typed = Typed::start(&session);
+    let x = session.display().connect();
+    let mut agent = session.wire();
+    let text = "y é€ñ";
+    let mut expected = String::new();
+    // With the keysym of the key right of T: z, Cyrillic_en, y.
+    for (layout, means) in [("de", 0x7A), ("ru", 0x6CE), ("us", 0x79)] {
+        let command = ["setxkbmap", layout];
+        agent.done(
+            "desktop.launch",
+            json!({"desktop": "d1", "command": command}),
+        );
+        eventually("the layout", LONG, || {
+            let mapping = x.get_keyboard_mapping(Y_KEYCODE, 1).ok()?.reply().ok()?;
+            (mapping.keysyms.first() == Some(&means)).then_some(())
+        });
+        for method in ["keys", "auto"] {
+            agent.done("desktop.type", json!({"text": text, "method": method}));
+            expected.push_str(text);
+            typed.becomes(&expected);
+        }
+        let many: String = ('א'..='ת').chain('α'..='ω').collect();
+        let refused = agent.refused("desktop.type", json!({"text": many, "method": "keys"}));
+        assert_eq!(refused.code, "text_untypable");
+        assert_eq!(typed.text(), expected);
+    }
+}
+
 /// A program that a host with this locale launches is typed text beyond ASCII, which arrives.
 #[track_caller]
 fn arrives_with(locale: &[(&str, &str)]) {
@@ -46,7 +110,7 @@ fn arrives_with(locale: &[(&str, &str)]) {
     let typed = Typed::start(&session);
     let mut agent = session.wire();
     let mut expected = String::new();
-    for method in ["paste", "keys"] {
+    for method in ["keys", "paste"] {
         let text = "ü € 漢字 😀 ";
         agent.done("desktop.type", json!({"text": text, "method": method}));
         expected.push_str(text);

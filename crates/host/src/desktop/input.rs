@@ -21,6 +21,7 @@ use handover_rfb::input::{self, InputMessage};
 use handover_rfb::keys::Keysym;
 use handover_rfb::ledger::Ledger;
 
+use crate::display::connect::HANDSHAKE_WITHIN;
 use crate::display::{ConnectError, Stream, Upstream, connect};
 
 /// Messages that may be ahead of the display's last answer.
@@ -47,6 +48,9 @@ const ENCODINGS: [i32; 6] = [
     LAST_RECT,
     EXTENDED_CLIPBOARD,
 ];
+
+/// A key that has no effect when it is pressed and released by itself.
+const MEANS_NOTHING: Keysym = Keysym::SHIFT;
 
 /// Begins the payload of the host's fences.
 const FENCE_MARK: [u8; 4] = *b"hand";
@@ -130,21 +134,43 @@ impl InputConnection {
         input::set_encodings(&ENCODINGS, &mut hello);
         this.stream.write_all(&hello).await?;
         let first = this.fence()?;
-        let mut incoming = this.take(&connected.rest)?;
-        let greeting = async {
-            while !incoming.contains(&Incoming::Answered(first)) {
-                this.stream.readable().await?;
-                incoming.extend(this.read()?);
-            }
-            Ok::<(), ConnectError>(())
-        };
-        tokio::time::timeout(crate::display::connect::HANDSHAKE_WITHIN, greeting)
-            .await
-            .map_err(|_| ConnectError::Timeout)??;
+        let incoming = this.take(&connected.rest)?;
+        this.answers(first, incoming).await?;
         if matches!(this.flush, Flush::Fence) {
             this.follow_locks()?;
         }
         Ok(this)
+    }
+
+    /// Waits until the display has answered this fence. What it says besides is not kept.
+    async fn answers(
+        &mut self,
+        fence: FenceId,
+        mut incoming: Vec<Incoming>,
+    ) -> Result<(), ConnectError> {
+        let answered = async {
+            while !incoming.contains(&Incoming::Answered(fence)) {
+                self.stream.readable().await?;
+                incoming = self.read()?;
+            }
+            Ok::<(), ConnectError>(())
+        };
+        tokio::time::timeout(HANDSHAKE_WITHIN, answered)
+            .await
+            .map_err(|_| ConnectError::Timeout)?
+    }
+
+    /// Gives the display its first key, one that means nothing, at which it replaces its keyboard
+    /// mapping as a whole: what it adds to the mapping for its first key is lost with it, so that
+    /// a character beyond the mapping would be. For the time before the desktop's task begins.
+    ///
+    /// # Errors
+    /// The connection is lost, or the display does not answer.
+    pub async fn press_first_key(&mut self) -> Result<(), ConnectError> {
+        self.send(MEANS_NOTHING.message(true))?;
+        self.send(MEANS_NOTHING.message(false))?;
+        let fence = self.fence()?;
+        self.answers(fence, Vec::new()).await
     }
 
     /// Asks for the state of the lock keys. Without it Xvnc presses Caps Lock and

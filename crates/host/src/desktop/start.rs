@@ -102,6 +102,12 @@ pub async fn start(
     viewers: impl FnOnce(watch::Receiver<ControlView>, mpsc::Sender<ViewerEvent>) -> Viewers,
 ) -> Result<DesktopHandle, ConnectError> {
     let mut input = InputConnection::open(&parts.upstream, parts.credentials).await?;
+    if let Some(x11) = &parts.links.x11
+        && !matches!(x11.mapping_is_of_rfb().await, Ok(true))
+    {
+        // Before anybody acts here, and before programs that would see it.
+        input.press_first_key().await?;
+    }
     if parts.beginning.adopted
         && let Some(x11) = &parts.links.x11
         && let Ok(pointer) = x11.pointer().await

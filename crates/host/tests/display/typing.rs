@@ -141,6 +141,20 @@ fn caps_lock(xvnc: &Xvnc) -> bool {
 }
 
 #[tokio::test]
+async fn the_first_key_takes_the_mapping() {
+    let xvnc = Xvnc::start("320x200");
+    let x11 = xvnc.x11();
+    assert_eq!(x11.mapping_is_of_rfb().await, Ok(false));
+    let mut typist = Typist::connect(&xvnc).await;
+    assert_eq!(x11.mapping_is_of_rfb().await, Ok(false));
+    typist.type_text("a", Method::Keys).await;
+    until("its mapping", async || {
+        (x11.mapping_is_of_rfb().await == Ok(true)).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_key_that_the_display_would_drop_is_known_before() {
     let xvnc = Xvnc::start("320x200");
     let x11 = xvnc.x11();

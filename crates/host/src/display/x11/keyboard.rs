@@ -4,6 +4,9 @@ use std::collections::HashSet;
 
 use handover_rfb::keys::{Keysym, keysym_for_char};
 use x11rb::connection::Connection;
+use x11rb::protocol::xinput::{
+    ConnectionExt as _, Device, DeviceClassData, DeviceType, XIDeviceInfo,
+};
 use x11rb::protocol::xproto::ConnectionExt as _;
 
 use super::{Session, X11Error};
@@ -75,6 +78,34 @@ pub(super) fn unpressable(session: &Session, keys: &[Keysym]) -> Result<Option<K
     let mapping = Mapping::read(session)?;
     let lacking = mapping.lacking(keys.iter().copied().map(Some), Additions::Allowed);
     Ok(lacking.and_then(|index| keys.get(index).copied()))
+}
+
+pub(super) fn is_of_rfb(session: &Session) -> Result<bool, X11Error> {
+    let connection = &session.connection;
+    connection.xinput_xi_query_version(2, 0)?.reply()?;
+    let devices = connection.xinput_xi_query_device(Device::ALL)?.reply()?;
+    let source = devices
+        .infos
+        .iter()
+        .filter(|device| device.type_ == DeviceType::MASTER_KEYBOARD)
+        .find_map(key_source);
+    // At first it is no keyboard's or, as after a key sent by XTEST, that of the server's own one for that.
+    Ok(devices.infos.iter().any(|device| {
+        Some(device.deviceid) == source
+            && device.type_ == DeviceType::SLAVE_KEYBOARD
+            && !contains(&device.name, b"XTEST")
+    }))
+}
+
+/// The device of which `device` has its keys.
+fn key_source(device: &XIDeviceInfo) -> Option<u16> {
+    let keys = |data: &DeviceClassData| matches!(data, DeviceClassData::Key(_));
+    let class = device.classes.iter().find(|class| keys(&class.data))?;
+    Some(class.sourceid)
+}
+
+fn contains(name: &[u8], part: &[u8]) -> bool {
+    name.windows(part.len()).any(|window| window == part)
 }
 
 impl Mapping {

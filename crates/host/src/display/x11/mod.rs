@@ -239,6 +239,16 @@ impl X11 {
             .await
     }
 
+    /// Whether the keyboard mapping is that of the keyboard by which RFB clients type. It is from
+    /// that keyboard's first key on, and on a display without XTEST for good. The first key
+    /// replaces the mapping, and what the server has added to it for that very key is lost.
+    ///
+    /// # Errors
+    /// [`X11Error`].
+    pub async fn mapping_is_of_rfb(&self) -> Result<bool, X11Error> {
+        self.call(keyboard::is_of_rfb).await
+    }
+
     /// Makes a cookie with which clients are untrusted: they see neither the windows nor the keys
     /// of the others. It is forgotten when no client has used it for `idle` seconds; 0 keeps it.
     ///
