@@ -8,6 +8,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::KEYS;
 use crate::cli::text::plain;
+use crate::relay::redact::Redactor;
 
 /// How much of a long line is shown, in characters.
 const SHOWN: usize = 100;
@@ -22,6 +23,9 @@ const SECRET: [&str; 6] = [
     "auth",
     "credential",
 ];
+
+/// The same for parameters of addresses: there, short words mean it.
+const SECRET_PARAMETER: [&str; 6] = ["key", "pass", "pwd", "sig", "jwt", "session"];
 
 /// Something in the file that is not understood.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -111,8 +115,21 @@ fn shown(line: &str, span: Range<usize>) -> (String, Range<usize>) {
     (format!("{lead}{part}{INSTEAD}"), start..end)
 }
 
-/// The line without a value that may be secret, if it may hold one. Errors go into logs and reports.
+/// The line without what may be secret in it, if something may be. Errors go into logs and reports.
 fn masked(line: &str) -> Option<String> {
+    if let Some(masked) = without_value(line) {
+        return Some(masked);
+    }
+    let shown = without_parameters(&without_user(line));
+    // It knows credentials by their looks, too. Of the key all was said: `token_file` is no secret.
+    let value = shown.find('=').map_or(0, |equals| equals + 1);
+    let (key, value) = shown.split_at(value);
+    let shown = format!("{key}{}", Redactor::new([]).clean(value));
+    (shown != line).then_some(shown)
+}
+
+/// The line without its value, if the key's name says that it is secret.
+fn without_value(line: &str) -> Option<String> {
     if let Some((name, _)) = line.split_once('=') {
         let word = name.trim().trim_matches(['"', '\'']).to_lowercase();
         let known =
@@ -122,10 +139,44 @@ fn masked(line: &str) -> Option<String> {
             return Some(format!("{}= {INSTEAD}", name));
         }
     }
-    let (scheme, rest) = line.split_once("://")?;
-    let authority = rest.split(['/', '?', '#', '"', '\'']).next()?;
-    let at = authority.rfind('@')?;
-    Some(format!("{scheme}://{INSTEAD}{}", &rest[at..]))
+    None
+}
+
+/// The line without the user and the password of an address. In a wrong one they end where the last `@` is,
+/// whatever stands before it.
+fn without_user(line: &str) -> String {
+    let scheme = line.find("://").map(|at| at + 3);
+    // The scheme may be what is wrong.
+    let value = line.split_once('=').filter(|(key, _)| key.contains("url"));
+    let begin = scheme.or_else(|| Some(value?.0.len() + 1));
+    match begin.zip(line.rfind('@')).filter(|(begin, at)| begin <= at) {
+        Some((begin, at)) => format!("{}{INSTEAD}{}", &line[..begin], &line[at..]),
+        None => line.to_owned(),
+    }
+}
+
+/// The line without the values of an address's parameters whose names say that they are secret. Each goes to
+/// the next parameter or the end: in a wrong address nothing else tells where it ends.
+fn without_parameters(line: &str) -> String {
+    let mut parts = line.split_inclusive(['?', '&']);
+    let mut shown = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let name = part.split_once('=').map(|(name, _)| name);
+        let is_secret = |name: &&str| {
+            let name = name.to_lowercase();
+            // What is written in codes can be any name.
+            let mut words = SECRET.iter().chain(&SECRET_PARAMETER);
+            name.contains('%') || words.any(|word| name.contains(word))
+        };
+        match name.filter(is_secret) {
+            Some(name) => {
+                let end = &part[part.trim_end_matches(['?', '&']).len()..];
+                shown.push_str(&format!("{name}={INSTEAD}{end}"));
+            }
+            None => shown.push_str(part),
+        }
+    }
+    shown
 }
 
 impl fmt::Display for Problem {

@@ -205,12 +205,24 @@ fn secrets_are_not_repeated() {
         "[notify]\ntoken = \"SECRET\"",
         "[notify]\n\"Auth-Token\" = \"SECRET\"",
         "[notify]\nurl = \"https://me:SECRET@ntfy.sh/x\"",
+        "[notify]\nurl = \"https://m e:SEC/RET@SECRET@ntfy.sh/x\"",
+        "[notify]\nurl = \"http://h o/x?auth=tk_SECRET\"",
+        "[notify]\nurl = \"http://h o/x?a=1&token=tk_SECRET\"",
+        "[notify]\nurl = \"http://h o/x?ApiKey=SEC;#RET SECRET&b=2\"",
+        "[notify]\nurl = \"http://h o/x?%74oken=SECRET\"",
+        "[notify]\nurl = http://h/?access_token=SECRET",
+        "[notify]\nurl = 'http://h o/x?a=sk-0123456789SECRET0'",
+        "[notify]\nurl = \"me:SECRET@ntfy.sh/x\"",
         "[notify]\npassword = \"SECRET",
     ] {
         let refused = wrong(text);
         assert!(refused.contains("line 2"), "{refused}");
         assert!(!refused.contains("SECRET"), "{refused}");
     }
+    // What is none is seen.
+    let refused = wrong("[notify]\nurl = \"http://h o/x?title=Hi&auth=tk_SECRET&x=2\"");
+    let shown = "url = \"http://h o/x?title=Hi&auth=…&x=2\"";
+    assert!(refused.contains(shown), "{refused}");
 }
 
 #[test]
