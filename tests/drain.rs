@@ -246,3 +246,26 @@ fn a_stopped_client_holds_up_nothing() {
     holder.give_back();
     assert_eq!(typed.text(), text, "something came after the return");
 }
+
+/// The budget is the person's to set from the shell too.
+#[test]
+fn watch_passes_the_budget_on() {
+    let session = Session::up();
+    let mut agent = session.wire();
+    let asked = json!({"desktop": "d1", "what": "an act without an end"});
+    agent.done("control.permit", asked);
+    let control = ["watch", "d1", "--control", "--viewer", "none", "--drain"];
+    let started = Instant::now();
+    let briefly = session.start(&[&control[..], &["100ms"]].concat());
+    let outcome = briefly.finish(LONG);
+    assert_eq!(outcome.code, 1, "{outcome:?}");
+    assert!(format!("{outcome:?}").contains("drain_timeout"));
+    assert!(format!("{outcome:?}").contains("--drain"));
+    assert!(started.elapsed() >= Duration::from_millis(100));
+    // The bounds are those of the wire.
+    let outcome = session
+        .start(&[&control[..], &["61s"]].concat())
+        .finish(LONG);
+    assert_eq!(outcome.code, 1, "{outcome:?}");
+    assert!(format!("{outcome:?}").contains("drainMs"));
+}

@@ -83,6 +83,17 @@ impl Session {
             .await?)
     }
 
+    /// The same, where the call may take `longer` than others.
+    pub async fn call_longer<P: Serialize, R: DeserializeOwned>(
+        &self,
+        method: Method,
+        params: &P,
+        longer: Duration,
+    ) -> Result<R, Failure> {
+        let limit = self.patience.saturating_add(longer);
+        Ok(self.client.call(method, params, Some(limit)).await?)
+    }
+
     /// Calls `method` and waits as long as it takes.
     pub async fn wait_for<P: Serialize, R: DeserializeOwned>(
         &self,

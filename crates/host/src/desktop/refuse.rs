@@ -128,7 +128,7 @@ pub fn not_granted(
         AcquireFailure::DrainTimeout => Refusal::new(
             ErrorCode::DrainTimeout,
             format!(
-                "the agents' actions on desktop {desktop} did not end in time, so control stays with them; try again with a longer `drainMs`, or pause with `handover pause {desktop}`"
+                "the agents' actions on desktop {desktop} did not end in time, so control stays with them; try again with a longer `drainMs` (`handover watch --control --drain 20s`), or pause with `handover pause {desktop}`"
             ),
         ),
         AcquireFailure::StorageFailed => Refusal::new(

@@ -73,6 +73,7 @@ pub async fn run(
         desktop: Some(desktop.clone()),
         viewer: Some(view.viewer.clone()),
         ttl_ms: args.ttl.map(duration::ms),
+        drain_ms: args.drain.map(duration::ms),
         idle_ms: args.idle.map(duration::ms),
         max_ms: args.max.map(duration::ms),
         private: args.private.then_some(true),
@@ -123,8 +124,9 @@ async fn acquire(
     ask: bool,
 ) -> Result<ControlAcquireResult, Failure> {
     if !ask {
+        let drain = Duration::from_millis(params.drain_ms.unwrap_or(0));
         return session
-            .call_patiently(Method::ControlAcquire, &params)
+            .call_longer(Method::ControlAcquire, &params, drain)
             .await;
     }
     let wait_ms = Some(duration::ms(ASKING));

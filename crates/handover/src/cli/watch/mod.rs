@@ -62,6 +62,9 @@ pub struct Args {
     /// How long control lasts if this program stops answering [default: `control.ttl` of the configuration, else 30s]
     #[arg(long, value_name = "DURATION", value_parser = duration::parse, requires = "control")]
     ttl: Option<Duration>,
+    /// How long the agents' acts that are under way may take to end, up to 60s [default: 5s]
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse, requires = "control")]
+    drain: Option<Duration>,
     /// Refuse screenshots to everybody meanwhile
     #[arg(long, requires = "control")]
     private: bool,
