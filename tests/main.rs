@@ -20,6 +20,7 @@ mod browser_human_time;
 mod browser_mcp_pinned;
 mod browser_protocol;
 mod browser_sandbox;
+mod browser_stuck;
 mod browser_takeovers;
 mod browser_tools;
 mod browser_ways_in;

@@ -11,7 +11,7 @@ use crate::gate::{ClientId, Effect, Gate};
 use crate::guard::{Left, MAX_LEFT};
 use crate::message::{self, FromBrowser, OfSession, read};
 use crate::session::{Dialog, Session};
-use crate::table::{Asked, Pending};
+use crate::table::{Asked, Kind, Pending};
 
 impl Gate {
     /// A message of the browser.
@@ -46,6 +46,9 @@ impl Gate {
                     self.effects
                         .push_back(Effect::ToClient(asked.client, answer));
                 }
+                if asked.kind == Kind::Load && result.is_some() {
+                    self.has_loaded(&asked.within);
+                }
                 self.over(&asked);
             }
             Some(Pending::Root(client)) => match read(message.result) {
@@ -69,6 +72,8 @@ impl Gate {
             Some(Pending::Thaw(thaw)) => self.thaws(thaw, message),
             Some(Pending::Cover(target)) => self.covered(&target, message),
             Some(Pending::Guard(guard, step)) => self.guard_answered(guard, step, message),
+            Some(Pending::LoadAnew) => self.loads_anew(message),
+            Some(Pending::Heard(client, within)) => self.has_heard(client, &within),
             Some(Pending::Ignored) | None => {}
         }
     }
@@ -135,8 +140,9 @@ impl Gate {
             .clients
             .iter()
             .find(|(_, root)| root.as_deref() == Some(session));
-        let (client, named) = match root {
-            Some((client, _)) => (*client, None),
+        let root = root.map(|(client, _)| *client);
+        let (client, named) = match root.or_else(|| self.parts_from(session)) {
+            Some(client) => (client, None),
             None => match self.sessions.get(session) {
                 Some(known) => (known.client, Some(session)),
                 None => return,
@@ -182,6 +188,12 @@ impl Gate {
                 return None;
             }
             within.hears(method, event.params, closed);
+            if matches!(
+                method,
+                "Page.frameNavigated" | "Runtime.executionContextCreated"
+            ) {
+                self.dead.remove(&within.target);
+            }
             match method {
                 "Page.javascriptDialogOpening" if closed => {
                     let event = message::event(method, params, named);
@@ -238,7 +250,8 @@ impl Gate {
         // Whatever is said of a page that a tab has held up, it may wait.
         let waiting = attached.waiting || self.closed;
         self.begun += 1;
-        let session = Session::new(client, self.begun, parent, target, waiting, untold);
+        let mut session = Session::new(client, self.begun, parent, target, waiting, untold);
+        session.of_worker = of.is_some_and(|of| of.r#type == "worker");
         let id = attached.session.clone().into_owned();
         self.sessions.insert(id.clone(), session);
         if self.closed {
@@ -266,6 +279,10 @@ impl Gate {
             let below = below.filter(|(_, session)| session.parent.as_deref() == Some(&id));
             ended.extend(below.map(|(id, _)| id.clone()));
             self.tracing.remove(&id);
+            let parting: Vec<ClientId> = self.parting.keys().copied().collect();
+            for client in parting {
+                self.has_heard(client, &id);
+            }
             if let Some(gone) = self.sessions.remove(&id) {
                 known &= id != session || gone.untold.is_none();
                 self.effects.extend(gone.kept.map(Effect::Complete));

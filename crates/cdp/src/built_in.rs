@@ -143,6 +143,13 @@ impl Gate {
                 self.keep_in_mind(&of);
             }
             (
+                "Target.targetCrashed",
+                OfAny {
+                    target: Some(target),
+                    ..
+                },
+            ) => self.has_crashed(target.as_ref()),
+            (
                 "Target.targetDestroyed",
                 OfAny {
                     target: Some(target),
@@ -151,6 +158,7 @@ impl Gate {
             ) => {
                 self.built_in.remove(target.as_ref());
                 self.frozen.remove(target.as_ref());
+                self.dead.remove(target.as_ref());
             }
             _ => {}
         }

@@ -3,12 +3,12 @@
 //! What is pressed is let go at once. What goes on after a grace is cut off: running scripts are ended,
 //! waiting ones held up ([`crate::guard`]), loading is stopped, dialogs are closed. What only reads is given
 //! up, since its answer then goes nowhere. Everything else keeps its permit until the browser has answered,
-//! and the takeover waits for it.
+//! and the takeover waits for it; at last its page is ended ([`crate::stuck`]).
 
 use std::collections::BTreeSet;
 
+use serde_json::json;
 use serde_json::value::RawValue;
-use serde_json::{Map, json};
 
 use crate::gate::{ClientId, Effect, Gate, Permit};
 use crate::message;
@@ -83,6 +83,8 @@ impl Gate {
     /// A takeover has waited long enough: cuts off what is under way.
     pub fn cut_off(&mut self) {
         self.cutting = true;
+        self.crashing.clear();
+        self.renewed.clear();
         for within in self.running(|_| true) {
             self.let_go(&within);
             let session = self.sessions.get_mut(&within);
@@ -94,7 +96,7 @@ impl Gate {
         }
         // A slow handler may be what keeps input from being answered.
         for within in self.running(|asked| matches!(asked.kind, Kind::Script | Kind::Input)) {
-            self.terminate(&within);
+            self.terminate(&within, Pending::Ignored);
         }
         for within in self.running(|asked| asked.kind == Kind::Load) {
             self.own("Page.stopLoading", None, Pending::Ignored, Some(&within));
@@ -124,13 +126,7 @@ impl Gate {
     pub(crate) fn interrupted(&mut self, mut given_up: Vec<GivenUp>) {
         given_up.sort_unstable_by_key(|(.., permit)| *permit);
         for (client, id, session, permit) in given_up {
-            if self.clients.contains_key(&client) {
-                let text = "a person took over the desktop, so this was cut off; what it had done stays done. Wait for the hand-back, look again, and go on from what you see";
-                let session = session.as_deref();
-                let answer =
-                    message::refusal(id, "interrupted_by_human", text, Map::new(), session);
-                self.effects.push_back(Effect::ToClient(client, answer));
-            }
+            self.tell_cut_off(client, id, session.as_deref());
             self.effects.push_back(Effect::Complete(permit));
         }
     }
@@ -161,6 +157,7 @@ impl Gate {
                 self.own(method, Some(&params), Pending::Ignored, Some(&id));
             }
         }
+        self.load_anew();
     }
 
     /// Control is with the agents, be it that a takeover has come to nothing. They are told of what has
@@ -168,6 +165,7 @@ impl Gate {
     pub fn open(&mut self) {
         self.cutting = false;
         self.unguard();
+        self.load_anew();
         if !std::mem::replace(&mut self.closed, false) {
             return;
         }
@@ -256,13 +254,13 @@ impl Gate {
         within
     }
 
-    /// Ends the script that runs in a session.
-    pub(crate) fn terminate(&mut self, within: &str) {
+    /// Ends the script that runs in a session. `heard` is answered when none runs any more.
+    pub(crate) fn terminate(&mut self, within: &str, heard: Pending) {
         let method = "Runtime.terminateExecution";
         self.own(method, None, Pending::Ignored, Some(within));
         // If none runs, the next would be ended: this one, and not the person's click.
         let params = json!({"expression": "0"});
         let method = "Runtime.evaluate";
-        self.own(method, Some(&params), Pending::Ignored, Some(within));
+        self.own(method, Some(&params), heard, Some(within));
     }
 }

@@ -3,7 +3,7 @@
 //! Every client gets a browser session of its own (`Target.attachToBrowserTarget`), which stands for its
 //! connection. What it discovers, attaches to and sets there is so its own, as on a connection of its own.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -20,6 +20,7 @@ use crate::message::{
 use crate::pressed::MAX_HELD;
 use crate::scripts::MAX_SCRIPT_BYTES;
 use crate::session::{Session, can_be_noted};
+use crate::stuck::Parting;
 use crate::table::{Asked, Kind, Pending, Table};
 
 /// How many commands of one client may be unanswered.
@@ -91,6 +92,14 @@ pub struct Gate {
     pub(crate) built_in: HashMap<String, Own>,
     /// Targets that clients have frozen, by the browser's names for them, and whether they were shown.
     pub(crate) frozen: BTreeMap<String, bool>,
+    /// Pages that were told to crash in this drain, and in which session.
+    pub(crate) crashing: BTreeSet<(String, String)>,
+    /// Pages that have crashed, by the browser's names for them, and whether they are to be loaded anew.
+    pub(crate) dead: BTreeMap<String, bool>,
+    /// Those that were, since this drain has begun.
+    pub(crate) renewed: BTreeSet<String>,
+    /// Clients that have left a script behind that may keep its page from hearing anything.
+    pub(crate) parting: BTreeMap<ClientId, Parting>,
     /// Sessions that have begun.
     pub(crate) begun: u64,
     /// By number.
@@ -134,8 +143,10 @@ impl Gate {
         let Some(root) = self.clients.remove(&client) else {
             return;
         };
-        for within in self.running(|asked| asked.client == client && asked.kind == Kind::Script) {
-            self.terminate(&within);
+        let running = self.running(|asked| asked.client == client && asked.kind == Kind::Script);
+        for within in &running {
+            let heard = Pending::Heard(client, within.clone());
+            self.terminate(within, heard);
         }
         let sessions = self.sessions.iter();
         let sessions = sessions.filter(|(_, session)| session.client == client);
@@ -143,7 +154,7 @@ impl Gate {
         sessions.sort_unstable();
         sessions.iter().for_each(|session| self.release_in(session));
         if let Some(root) = root {
-            self.detach(client, &root);
+            self.part(client, root, running);
         }
     }
 

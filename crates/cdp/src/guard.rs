@@ -297,6 +297,18 @@ impl Gate {
         }
     }
 
+    /// A page's process has ended, and with it all that ran there.
+    pub(crate) fn unguard_in(&mut self, target: &str) {
+        let gone = self
+            .guards
+            .extract_if(.., |_, guard| guard.target == target);
+        let gone: Vec<Guard> = gone.map(|(_, guard)| guard).collect();
+        for session in gone.into_iter().filter_map(|guard| guard.session) {
+            self.end_session(&session);
+        }
+        self.nothing_left_in(target);
+    }
+
     /// Guards nothing any more.
     pub(crate) fn unguard(&mut self) {
         for guard in std::mem::take(&mut self.guards).into_values() {

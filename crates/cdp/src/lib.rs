@@ -16,6 +16,7 @@ mod pressed;
 mod records;
 mod scripts;
 mod session;
+mod stuck;
 mod table;
 #[cfg(test)]
 mod tests;

@@ -89,6 +89,8 @@ pub(crate) struct Session {
     pub(crate) parent: Option<String>,
     /// The browser's name for what it is attached to.
     pub(crate) target: String,
+    /// That is a worker of the page that its parent is attached to.
+    pub(crate) of_worker: bool,
     /// The browser waits for the client before it lets the page begin.
     waiting: bool,
     /// How the client is told of it; it has not been while a person was in control.
@@ -128,6 +130,7 @@ impl Session {
             number,
             parent: Some(parent.to_owned()),
             target,
+            of_worker: false,
             waiting,
             untold,
             helped: false,

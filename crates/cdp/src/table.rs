@@ -31,6 +31,10 @@ pub(crate) enum Pending {
     Cover(String),
     /// It is for this guard.
     Guard(u64, Step),
+    /// It names the session by which a page is loaded anew that has crashed.
+    LoadAnew,
+    /// This session of a client that has left hears what is said to it.
+    Heard(ClientId, String),
     /// Nobody waits for it.
     Ignored,
 }
@@ -71,6 +75,12 @@ impl Asked {
         self.answered = true;
         Some((self.client, self.id, self.session.clone(), permit))
     }
+
+    /// Its client gets no other answer than the gate's, which is due if there was none. Its permit goes on.
+    pub(crate) fn tell(&mut self) -> Option<(ClientId, i64, Option<String>)> {
+        let told = std::mem::replace(&mut self.answered, true);
+        (!told).then(|| (self.client, self.id, self.session.clone()))
+    }
 }
 
 /// How a command can be cut off.
@@ -82,6 +92,8 @@ pub(crate) enum Kind {
     Load,
     /// It is input, which a script of the page may be slow to take.
     Input,
+    /// The browser itself loads something for it.
+    Resource,
     /// Not at all.
     Other,
 }
@@ -95,6 +107,7 @@ impl Kind {
             | "Runtime.runScript"
             | "Debugger.evaluateOnCallFrame" => Self::Script,
             "Page.navigate" | "Page.reload" | "Page.navigateToHistoryEntry" => Self::Load,
+            "Network.loadNetworkResource" => Self::Resource,
             _ if method.starts_with("Input.") => Self::Input,
             _ => Self::Other,
         }

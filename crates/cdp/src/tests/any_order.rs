@@ -22,6 +22,8 @@ enum Step {
     CutOff,
     Release,
     Settle,
+    EndStuck,
+    Crash(u64, usize),
     Close,
     Open,
     Garbage(u64, Vec<u8>),
@@ -56,6 +58,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         Just(Step::CutOff),
         Just(Step::Release),
         Just(Step::Settle),
+        Just(Step::EndStuck),
+        (client.clone(), 0usize..3).prop_map(|(c, s)| Step::Crash(c, s)),
         Just(Step::Close),
         Just(Step::Open),
         (client, proptest::collection::vec(any::<u8>(), 0..40))
@@ -134,6 +138,11 @@ proptest! {
                 Step::CutOff => world.gate.cut_off(),
                 Step::Release => world.gate.release(),
                 Step::Settle => world.gate.settle(),
+                Step::EndStuck => world.gate.end_stuck(),
+                Step::Crash(client, number) => {
+                    let target = format!("t-{}", session(client, number));
+                    world.says(json!({"method": "Target.targetCrashed", "params": {"targetId": target}}));
+                }
                 Step::Close => { closed = true; world.gate.close() }
                 Step::Open => { closed = false; world.gate.open() }
                 Step::Garbage(client, bytes) => {

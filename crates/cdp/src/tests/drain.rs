@@ -21,6 +21,18 @@ fn answer(world: &mut World, method: &str, result: Value) {
     }
 }
 
+/// The page answers what it was told after the end of a script.
+fn hears(world: &mut World) {
+    let asked: Vec<Value> = world
+        .to_browser
+        .extract_if(.., |sent| sent["params"]["expression"] == "0")
+        .collect();
+    assert!(!asked.is_empty(), "{:?}", world.to_browser);
+    for asked in asked {
+        world.says(json!({"id": asked["id"], "result": {}}));
+    }
+}
+
 fn script(expression: &str) -> Value {
     let params = json!({"expression": expression, "awaitPromise": true});
     json!({"id": 4, "method": "Runtime.evaluate", "params": params, "sessionId": "s1"})
@@ -132,6 +144,7 @@ fn a_script_goes_on_without_its_client_until_it_is_held_up() {
     let permit = world.does(ONE, script("new Promise(() => {})"));
     world.gate.disconnect(ONE);
     world.settle();
+    hears(&mut world);
     answer(&mut world, "Target.detachFromTarget", json!({}));
     assert!(!world.completed.contains(&permit) && world.gate.is_busy());
     world.gate.cut_off();
@@ -144,6 +157,7 @@ fn a_script_goes_on_without_its_client_until_it_is_held_up() {
     let permit = world.does(ONE, script("new Promise(() => {})"));
     world.gate.disconnect(ONE);
     world.settle();
+    hears(&mut world);
     answer(&mut world, "Target.detachFromTarget", json!({}));
     world.gate.cut_off();
     world.settle();

@@ -4,6 +4,7 @@ mod any_order;
 mod built_in;
 mod drain;
 mod human_time;
+mod stuck;
 
 use std::collections::{BTreeMap, BTreeSet};
 

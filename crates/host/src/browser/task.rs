@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep_until};
 use super::client::Outbox;
 use super::pipe::Pipe;
 use crate::callers::Caller;
-use crate::desktop::{By, Permits};
+use crate::desktop::{By, DEFAULT_DRAIN_MS, Permits};
 
 /// Messages of all clients that may wait for the task. Each may be long.
 pub(super) const QUEUE: usize = 8;
@@ -27,6 +27,19 @@ const GRACE: Duration = Duration::from_millis(250);
 
 /// How long reading commands may go on after that, until their answers are not waited for.
 const SETTLE: Duration = Duration::from_millis(250);
+
+/// How long what was cut off may take after that, until it is ended with its page. So much less than the default drain
+/// that the browser can do that before it is over, and long enough for a slow machine.
+const STUCK: Duration = Duration::from_millis(2_000);
+
+/// How long that may take until it is looked after once more.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// What is left of the default drain then, in milliseconds, is more than a second.
+const _: () = assert!(
+    (GRACE.as_millis() + SETTLE.as_millis() + STUCK.as_millis() + AGAIN.as_millis()) as u64 + 1_000
+        < DEFAULT_DRAIN_MS
+);
 
 /// Different commands whose refusals are recorded, for each client and epoch.
 const MAX_RECORDED: usize = 64;
@@ -67,6 +80,10 @@ enum Drain {
     Waiting(Instant),
     /// It was cut off.
     CutOff(Instant),
+    /// What only reads was given up, and the rest is waited for.
+    Settled(Instant),
+    /// It was ended with its page.
+    Ended(Instant),
 }
 
 /// What woke the task.
@@ -102,7 +119,10 @@ impl Task {
         control.mark_changed();
         loop {
             let deadline = self.drain.map(|drain| match drain {
-                Drain::Waiting(until) | Drain::CutOff(until) => until,
+                Drain::Waiting(until)
+                | Drain::CutOff(until)
+                | Drain::Settled(until)
+                | Drain::Ended(until) => until,
             });
             let timer = async {
                 match deadline {
@@ -156,8 +176,11 @@ impl Task {
             (Control::Human | Control::Paused, _) => {
                 self.gate.close();
                 // A pause waits for nothing, a takeover out of it does.
+                let begun = self
+                    .drain
+                    .filter(|drain| !matches!(drain, Drain::Waiting(_)));
                 let busy = self.gate.is_busy();
-                self.drain = busy.then(|| Drain::CutOff(Instant::now() + SETTLE));
+                self.drain = busy.then(|| begun.unwrap_or(Drain::CutOff(Instant::now() + SETTLE)));
             }
         }
     }
@@ -170,9 +193,18 @@ impl Task {
             }
             Some(Drain::CutOff(_)) => {
                 self.gate.settle();
+                Some(Drain::Settled(Instant::now() + STUCK))
+            }
+            Some(Drain::Settled(_)) if self.gate.is_busy() => {
+                tracing::warn!(desktop = %self.permits.desktop(), "what was cut off in a browser goes on; it is ended with its page");
+                self.gate.end_stuck();
+                Some(Drain::Ended(Instant::now() + AGAIN))
+            }
+            Some(Drain::Ended(_)) => {
+                self.gate.end_stuck();
                 None
             }
-            None => None,
+            Some(Drain::Settled(_)) | None => None,
         };
     }
 

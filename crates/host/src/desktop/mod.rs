@@ -50,3 +50,4 @@ pub use links::{HandedBack, Hooks, Links};
 pub use programs::Programs;
 pub use record::control_key;
 pub use start::{Beginning, Parts, start};
+pub(crate) use terms::DEFAULT_DRAIN_MS;
