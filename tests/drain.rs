@@ -222,7 +222,9 @@ fn typing_is_interrupted_and_says_how_far_it_got() {
 fn a_stopped_client_holds_up_nothing() {
     let session = Session::up();
     let typed = Typed::start(&session);
-    let agent = session.start(&["desktop", "type", "--", &"a".repeat(90)]);
+    // Long enough not to be over before the client is stopped.
+    let text = "a".repeat(2000);
+    let agent = session.start(&["desktop", "type", "--method", "keys", "--", &text]);
     eventually("typing has begun", LONG, || {
         (!typed.text().is_empty()).then_some(())
     });
