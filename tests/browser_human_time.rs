@@ -2,30 +2,16 @@
 //! saw is not there to be read afterwards. The browser's own pages are nobody else's at any time.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 
 use serde_json::{Value, json};
 
 use crate::support::{
-    DevTools, LONG, Session, attached, cdp_socket, click, clicks_until, eventually, shows,
+    DevTools, LONG, Session, attached, cdp_socket, click, clicks_until, eventually, shows, site,
     with_browser,
 };
 
-/// A server that answers everything with a small page. Its address.
-fn site() -> String {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
-    let port = listener.local_addr().expect("an address").port();
-    std::thread::spawn(move || {
-        for stream in listener.incoming() {
-            let Ok(stream) = stream else { return };
-            // A browser connects ahead and may ask on another connection first.
-            std::thread::spawn(move || answer(&stream));
-        }
-    });
-    format!("http://127.0.0.1:{port}/")
-}
-
-/// Answers one request, once all of it has come.
+/// Answers one request with a small page, once all of it has come.
 fn answer(mut stream: &TcpStream) -> io::Result<()> {
     let mut lines = BufReader::new(stream);
     let mut length = 0;
@@ -75,7 +61,7 @@ fn request(client: &mut DevTools) -> Value {
 
 #[test]
 fn a_script_for_new_documents_does_not_begin_in_a_page_that_a_person_opens() {
-    let site = site();
+    let site = site(answer);
     let session = with_browser(&form(&site));
     let mut client = attached(&session);
     client.done("Page.enable", json!({}));
@@ -101,7 +87,7 @@ fn a_script_for_new_documents_does_not_begin_in_a_page_that_a_person_opens() {
 
 #[test]
 fn what_a_person_has_sent_and_a_page_has_said_is_not_told_afterwards() {
-    let session = with_browser(&form(&site()));
+    let session = with_browser(&form(&site(answer)));
     let mut client = attached(&session);
     client.done("Network.enable", json!({}));
     person_sends(&session);

@@ -2,30 +2,20 @@
 //! any case, and soon: E3 and C4 for pages that hear nothing. The client goes on with the same page: L11.
 
 use std::io::{BufRead, BufReader, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::{DevTools, LONG, Session, attached, eventually, holds_for, with_browser};
+use crate::support::{
+    DevTools, LONG, Session, attached, eventually, holds_for, site, with_browser,
+};
 
 /// What the server shows.
 const PAGE: &str = "<title>page</title><body style='height:500000px'>Something to see";
 
-/// A server that answers what is asked for a page, and nothing that is asked below `/never`.
-fn site() -> String {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
-    let port = listener.local_addr().expect("an address").port();
-    std::thread::spawn(move || {
-        for stream in listener.incoming() {
-            let Ok(stream) = stream else { return };
-            std::thread::spawn(move || answer(&stream));
-        }
-    });
-    format!("http://127.0.0.1:{port}/")
-}
-
-/// Reads one request and answers it, or waits until nobody waits for that any more.
+/// Reads one request and answers it with a page; what is asked below `/never` only waits until nobody waits for it any
+/// more.
 fn answer(mut stream: &TcpStream) -> Option<()> {
     let mut lines = BufReader::new(stream).lines();
     let asked = lines.next()?.ok()?;
@@ -79,7 +69,7 @@ fn goes_on(client: &mut DevTools, begun: u64) {
 
 #[test]
 fn a_script_that_waits_for_a_server_does_not_keep_a_person_out() {
-    let site = site();
+    let site = site(answer);
     let session = with_browser(&site);
     let mut client = attached(&session);
     // What is registered for new documents does not begin in the person's page.
@@ -99,7 +89,7 @@ fn a_script_that_waits_for_a_server_does_not_keep_a_person_out() {
 
 #[test]
 fn a_long_gesture_does_not_keep_a_person_out() {
-    let session = with_browser(&site());
+    let session = with_browser(&site(answer));
     let mut client = attached(&session);
     let gesture = json!({"x": 100, "y": 100, "yDistance": -100_000, "speed": 1000});
     let begun = begin(&mut client, "Input.synthesizeScrollGesture", gesture);
@@ -109,7 +99,7 @@ fn a_long_gesture_does_not_keep_a_person_out() {
 
 #[test]
 fn what_the_browser_loads_for_a_client_does_not_keep_a_person_out() {
-    let site = site();
+    let site = site(answer);
     let session = with_browser(&site);
     let mut client = attached(&session);
     let frame = client.done("Page.getFrameTree", json!({}))["frameTree"]["frame"]["id"].clone();
@@ -127,7 +117,7 @@ fn what_the_browser_loads_for_a_client_does_not_keep_a_person_out() {
 
 #[test]
 fn neither_does_the_script_of_a_client_that_has_gone() {
-    let site = site();
+    let site = site(answer);
     let session = with_browser(&site);
     let mut client = attached(&session);
     begin(&mut client, "Runtime.evaluate", waits(&site));
@@ -141,7 +131,7 @@ fn neither_does_the_script_of_a_client_that_has_gone() {
 
 #[test]
 fn a_pause_ends_it_too() {
-    let site = site();
+    let site = site(answer);
     let session = with_browser(&site);
     let mut client = attached(&session);
     let begun = begin(&mut client, "Runtime.evaluate", waits(&site));

@@ -1,5 +1,6 @@
 //! Browser desktops: a session with one, its clients, and the person before it.
 
+use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -42,6 +43,21 @@ pub fn is_painted(session: &Session, title: &str) {
             const painted = () => requestAnimationFrame(() => requestAnimationFrame(() => go(0))); \
             document.readyState === 'complete' ? painted() : addEventListener('load', painted) })",
     );
+}
+
+/// A server whose connections `answer` serves, for as long as the test's process lives. Its address, such as
+/// `http://127.0.0.1:4711/`.
+pub fn site<T: 'static>(answer: fn(&TcpStream) -> T) -> String {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(stream) = stream else { return };
+            // A browser connects ahead and may ask on another connection first.
+            std::thread::spawn(move || drop(answer(&stream)));
+        }
+    });
+    format!("http://127.0.0.1:{port}/")
 }
 
 /// A new socket for one client of the browser.

@@ -40,7 +40,7 @@ pub use agents::{Gate, Program, Shell, Stage, aborting, scenarios};
 pub(crate) use agents::{aborts, receipts};
 pub use browser::Browser;
 pub use browser_desktop::{
-    acts_until, attached, cdp_socket, click, clicks_until, is_painted, shows, with_browser,
+    acts_until, attached, cdp_socket, click, clicks_until, is_painted, shows, site, with_browser,
 };
 pub use clipboard::{copy, selection};
 pub use clock::{LONG, SHORT, eventually, holds_for, wall_ms};
